@@ -64,23 +64,23 @@ describe('two rows are the same', () => {
 
   test.each([
     ['with the same values', {}, true, true],
-    ['whatever stands where nobody reads', { sampled: 2 }, true, false],
-    ['whatever a ladder tries on them', { corral: 'yes' }, true, true],
+    ['with another value in a field that is not read', { sampled: 2 }, true, false],
+    ['with a field of the ladder', { corral: 'yes' }, true, true],
     ['not with another answer', { answer: '43' }, false, false],
     ['not with another id', { id: 'task-2' }, false, false],
-    ['not with another field that enters the sandbox', { repo: 'b' }, false, false],
+    ['not with another value of an exposed field', { repo: 'b' }, false, false],
   ])('%s', (_, given, ifCompared, ifCommanded) => {
     expect(isSame(compares, { ...first, ...given })).toBe(ifCompared);
     expect(isSame(commanded, { ...first, ...given })).toBe(ifCommanded);
   });
 
-  test('where one of them has no id, by the rest', () => {
+  test('by the other fields if one of them has no id', () => {
     const { id: _id, ...unnamed } = first;
     expect([isSame(compares, unnamed), isSame(commanded, unnamed)]).toEqual([true, true]);
     expect(isSame(compares, { ...unnamed, answer: '43' })).toBe(false);
   });
 
-  test('as far as anybody knows, where one is missing or of another format', () => {
+  test('if one is missing or its digest has another format', () => {
     const digest = itemDigestOf(compares, first, canonical);
     expect(isOtherItem(digest, itemDigestOf(compares, null, canonical))).toBe(false);
     expect(isOtherItem(digest, '2:0:')).toBe(false);

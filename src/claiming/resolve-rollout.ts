@@ -75,16 +75,11 @@ async function fromRequest(
   const key = rolloutKey(owner);
   const remembered = deps.rolloutCache.get(key);
   const rowHash = rowHashOf(opening.item);
-  // A row that comes later than the first call is kept by another claim.
+  // A row that comes later than the first call is stored by another claim.
   const isFirstRow = rowHash !== null && remembered?.claim.itemDigest === null;
   if (remembered !== undefined && !isFirstRow) {
-    const isSameRow = rowHash !== null && rowHash === remembered.rowHash;
-    checkSameTask(
-      deps,
-      remembered.environment,
-      remembered.claim,
-      isSameRow ? { ...opening, item: null } : opening,
-    );
+    const item = rowHash === remembered.rowHash ? null : opening.item;
+    checkSameTask(deps, remembered.environment, remembered.claim, { ...opening, item });
     return { ...remembered, key, known: true, keyId: caller.keyId };
   }
   try {
@@ -187,7 +182,7 @@ type CachedRollout = {
   readonly rowHash: string | null;
 };
 
-/** Each call of a rollout brings its row again, mostly to the letter: to compare this is a tenth of comparing what is read of it. */
+/** Each call brings the row of its rollout again, mostly unchanged. To compare the hash takes a tenth of the time of {@link itemDigestOf}. */
 const rowHashOf = (item: Item | null): string | null =>
   item === null ? null : createHash('sha1').update(JSON.stringify(item)).digest('base64');
 

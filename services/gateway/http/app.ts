@@ -1,4 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import {
@@ -22,7 +23,6 @@ import type { Answered } from '#src/ports/gateway-metrics.ts';
 import type { Pass } from '../e2b/pass.ts';
 import type { Hold, HoldGate } from './hold-gate.ts';
 import { createFailureAnswer, faceOf, type FailureListener } from './answer-failure.ts';
-import { boundPipelining } from './pipelining.ts';
 import { onceWhole } from './read-body.ts';
 
 /** A Fastify instance whose handlers have the types of their schemas. */
@@ -126,6 +126,30 @@ function answeredOf({ raw, routeOptions }: FastifyRequest, reply: FastifyReply):
     route,
     tookMs: reply.elapsedTime,
   };
+}
+
+/** Requests of one connection that wait for their answers. HTTP libraries and most proxies wait for each answer. */
+const mostPipelined = 32;
+
+/**
+ * Ends a connection with more of them. Requests that arrive in one piece are parsed in one go, and all other connections wait
+ * meanwhile.
+ */
+function boundPipelining(app: App): void {
+  const waiting = new WeakMap<Socket, number>();
+  const count = (socket: Socket, change: number): number => {
+    const now = (waiting.get(socket) ?? 0) + change;
+    waiting.set(socket, now);
+    return now;
+  };
+  app.addHook('onRequest', (request, reply, done) => {
+    const { socket } = request.raw;
+    if (socket.destroyed) return void reply.hijack();
+    reply.raw.once('close', () => count(socket, -1));
+    if (count(socket, 1) <= mostPipelined) return done();
+    reply.hijack();
+    socket.destroy();
+  });
 }
 
 /** A request for an address that does not exist is answered at once, and what it brings is thrown away. */

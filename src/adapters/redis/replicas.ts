@@ -34,7 +34,7 @@ export class Replicas {
   /**
    * Resolves when a replica has all that `redisRun` had written by now, and after {@link mostMs} in any case: the script has had its
    * effect, and its reply is the only one that says so. Throws `Failure('state_unavailable')` when that Redis was replaced or cannot be
-   * reached: nobody knows then whether the verdict was kept.
+   * reached: it is then unknown whether the verdict was kept.
    */
   async waitForReplica(redisRun: string): Promise<void> {
     const untilMs = performance.now() + mostMs;

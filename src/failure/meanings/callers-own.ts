@@ -18,7 +18,7 @@ export const over = {
   },
   run_closed: {
     means:
-      'The run was stopped; or this rollout is one of the native face, and for five minutes in which a gateway could be reached nobody renewed the lease of its run and nothing ran in it: no call before its deadline, no grading. What a command left running does not count. Such a lapse ends nothing of the RFT face, and new rollouts may begin.',
+      'The run was stopped, or its lease lapsed. The lease of a run of the native face lapses after five minutes in which a gateway could be reached, but no request renewed it and nothing ran in the run: no call before its deadline and no grading. Processes that a command left behind do not count. A lapse does not end rollouts of the RFT face, and new rollouts may begin.',
     evidence: '`closed_by`: `run_closed` or `run_lapsed`. `corral runs` shows the run’s state.',
     operator:
       'Nothing here. A trainer that pauses for longer sends `POST /v1/runs/{run}/heartbeat`; a new job takes a new name after a stop.',
@@ -72,7 +72,7 @@ export const wrongRequest = {
   },
   item_mismatch: {
     means:
-      'The rollout was opened with one dataset row, and this request brings another under the same rollout id. It is refused because the other row would share the first one’s sandbox and be graded by the first one’s answer.',
+      'The rollout was opened with one dataset row, and this request has the same rollout id and another row. It is refused because both rows would share one sandbox, and one score.',
     evidence:
       'Rows are compared by the fields that the environment reads; where a command or a judge grades, by all fields; and by `id` if both have one. A request without a row is not compared.',
     operator:

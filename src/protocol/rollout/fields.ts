@@ -157,7 +157,7 @@ export const rolloutFields = {
     over: 'always',
     view: 'item_key',
   },
-  /** Of what its environment reads of its dataset row, so that another row is told from the same; none: no call brought one. */
+  /** Digest of the fields of its dataset row that its environment reads, to refuse another row; null: no call brought a row. */
   itemDigest: {
     ...wordOrNull(String),
     claimed: 'of_request',

@@ -13,7 +13,7 @@ const mismatch = {
 } as const;
 const other = { id: 'task-2', answer: '43' };
 
-test('a rollout id that comes again with another row: 409, on the RFT face 500, before and after its score', async () => {
+test('a reused rollout id with another row: 409, on the RFT face 500, before and after its score', async () => {
   const call = { trace: 'trace_row', command: 'echo hi' };
   expect((await corral.rft.call({ ...call, call: 'c1' })).status).toBe(200);
   const wrong = await corral.rft.call({ ...call, call: 'c2', item: other });
@@ -27,7 +27,7 @@ test('a rollout id that comes again with another row: 409, on the RFT face 500, 
   expectFailure(await corral.rft.call({ ...call, call: 'c3', item: other }), { ...mismatch, status: 500 });
 });
 
-test('a row with the same answer is another row if its id is another, and so is one after a row that came late', async () => {
+test('a row with the same answer and another id is refused, also if the first row came with a later call', async () => {
   const twin = { id: 'task-3', answer: '42' };
   const call = { trace: 'trace_late', command: 'echo hi' };
   expect((await corral.rft.call({ ...call, call: 'c1', item: null })).status).toBe(200);

@@ -104,7 +104,7 @@ test('claims of one moment may say different things, or come twice; each gets wh
   ]);
 });
 
-test('one of a discarded rollout is answered like the others of its moment', async () => {
+test('a claim of a discarded rollout is answered together with other claims', async () => {
   await world.supply(1);
   await world.active('a');
   await world.fleet.lifecycle.void(keyOf('a'), 'its task is broken');
@@ -146,7 +146,7 @@ describe('a claim is refused', () => {
     expect(await refused('a', { itemDigest: '1:aa:1' })).toBe('rollout_closed');
   });
 
-  test('with item_mismatch when a later call brought its row, and another one comes', async () => {
+  test('with item_mismatch after a later call brought its row', async () => {
     await world.fleet.claims.claim(claimOf('a', { item: null }));
     await world.fleet.claims.claim(claimOf('a', { item: '{"n":1}', itemDigest: '1:aa:1' }));
     expect(await refused('a', { item: '{"n":2}', itemDigest: '1:bb:1' })).toBe('item_mismatch');

@@ -209,7 +209,7 @@ describe('a run', () => {
     expect(await lapsed()).toEqual([]);
   });
 
-  test('does not lapse under a call, until that has been over for five minutes', async () => {
+  test('does not lapse while a call runs, nor in the five minutes after it', async () => {
     await world.supply(1);
     const rollout = await world.active('a', { face: 'native' });
     await world.fleet.calls.admit(admitOf(rollout, 'long', { timeoutMs: 7 * minute }));
@@ -223,7 +223,7 @@ describe('a run', () => {
     expect(await lapsed()).toHaveLength(1);
   });
 
-  test('lapses five minutes after it was looked at, where a call was to be over by then and nobody has settled it', async () => {
+  test('lapses if a call is past its deadline and not settled', async () => {
     await world.supply(1);
     const rollout = await world.active('a', { face: 'native' });
     await world.fleet.calls.admit(admitOf(rollout, 'long', { timeoutMs: 7 * minute }));
@@ -233,7 +233,7 @@ describe('a run', () => {
     expect(await lapsed()).toHaveLength(1);
   });
 
-  test('does not lapse under a turn of grading, until that has been over for five minutes', async () => {
+  test('does not lapse during a grading, nor in the five minutes after it', async () => {
     await world.supply(1);
     const { key } = await world.active('a', { face: 'native' });
     const begun = await world.fleet.grades.begin(key, gradeAsk({ gradeMs: 30 * minute }));

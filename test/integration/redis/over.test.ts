@@ -310,7 +310,7 @@ test('a sandbox that tells a Redis of its rollout, of which that has the line, i
   expect(await lifeOf()).toBeGreaterThan(159 * minute);
 });
 
-test('a call whose answer was found after Redis forgot it, and that nobody fetched by the end, was cancelled with its rollout', async () => {
+test('a call that recovery found and nobody asked for again is cancelled when its rollout ends', async () => {
   const rollout = await world.active('a');
   await world.redis.flushdb();
   await world.step(0);

@@ -51,7 +51,7 @@ test('a verdict is returned when a replica has it', async () => {
   expect(await inReplica.hget(`corral:{test}:rollout:${keyOf('a')}`, 'verdict')).toBe('discarded');
 });
 
-test('while the replica stands still nobody is told of a verdict, other claims go on, and the verdict is news when it is told', async () => {
+test('with a frozen replica no verdict is returned, other claims are answered, and afterwards the verdict still counts as new', async () => {
   replica.freeze();
   const told: string[] = [];
   const note = (what: string) => () => void told.push(what);
@@ -72,13 +72,13 @@ test('while the replica stands still nobody is told of a verdict, other claims g
   await report;
 });
 
-test('a replica that stands still is ignored after ten seconds', { timeout: 30_000 }, async () => {
+test('a frozen replica is ignored after ten seconds', { timeout: 30_000 }, async () => {
   replica.freeze();
   expect(await discard()).toMatchObject({ changed: true });
   expect(troubles).toEqual([]);
 });
 
-test('a Redis that was demoted tells nobody, and the next one is waited for', async () => {
+test('a demoted Redis returns no verdict, and is not taken for one without WAIT', async () => {
   replica.freeze();
   const discarded = discard().catch(({ code }: { code: unknown }) => code);
   await expect.poll(() => inPrimary.hget(`corral:{test}:rollout:${keyOf('a')}`, 'verdict')).toBe('discarded');

@@ -11,7 +11,7 @@ local function turnsUsed(id)
   return tonumber(turn or 0) - tonumber(before or 0)
 end
 
--- Who asks for a grade is there. A lease ends the place of a rollout; a late grade does not bring it back.
+-- A request for a grade renews the run. A lease ends the place of a rollout; a late grade does not bring it back.
 local function extendLease(id, untilMs)
   local state, hardEndMs, leaseMs, face = Rollout.read(id, 'state', 'hardEndMs', 'leaseUntilMs', 'face')
   if not Rollout.isOpen(state) then return end

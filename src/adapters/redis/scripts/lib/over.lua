@@ -87,8 +87,8 @@ local function addDigest(id, call, summary)
 end
 
 -- A call as anybody knows of it: of one in a rollout that is over, its digest outlives the rest. An empty digest of its
--- arguments says that nobody knows them any more. One that recovery found in its sandbox, and whose answer nobody had asked for by
--- the rollout's end, was cancelled with it; its digest says so.
+-- arguments says that they are not known any more. A call that recovery found in its sandbox has no answer here until somebody asks for
+-- it. If the rollout ends before that, the call counts as cancelled, as its digest says.
 local function recall(id, call, state)
   local summary = Call.read(id, call)
   if Rollout.isOpen(state) or (summary and Call.isSettled(summary)) then return summary end
