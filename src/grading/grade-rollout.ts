@@ -186,11 +186,17 @@ async function begin(
       seenIn = obtained.rollout.epoch?.sandbox ?? null;
       throw new NotYet(tooLate('sandbox did not stay'), 0);
     }
-    if (begun.kind === 'wait') throw new NotYet(tooLate(`${begun.for} did not end`), lookAgainMs);
+    if (begun.kind === 'wait') throw new NotYet(tooLate(tooLong[begun.for]), lookAgainMs);
     return { begun, deadline };
   };
   return retrying(deps, retryPolicies.gradingStep, attempt, { until });
 }
+
+const tooLong = {
+  calls: 'calls did not end',
+  grader: 'grader did not end',
+  journal: 'sandbox did not answer since Redis was replaced; its calls were not read',
+} as const;
 
 const tooLate = (what: string) => new Failure('grader_failed', `the ${what} within the time to grade`);
 

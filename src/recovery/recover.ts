@@ -91,37 +91,38 @@ type RecheckTools = WriteBackTools & {
 };
 
 /**
- * Sandboxes that did not answer during recovery are neither used nor destroyed: each may hold a rollout that runs. They
- * are asked again until they answer or the provider says that they are gone; then their rollouts are lost. What fleet
- * state knows meanwhile is noted, for the next time that it forgets.
+ * Sandboxes that did not answer during recovery are asked again until they answer or the provider says that they are
+ * gone; then their rollouts are lost. An unsure one is neither used nor destroyed, because it may hold a rollout that
+ * runs; one whose rollout Redis has kept goes on, and its grade waits for its journal. What fleet state knows meanwhile is
+ * noted, for the next time that it forgets.
  */
 export function createRecheck(tools: RecheckTools): (signal: AbortSignal) => Promise<void> {
-  const unsure = new Set<SandboxId>();
+  const silent = new Set<SandboxId>();
   tools.known.onKnown((sandbox, known) => {
     if (known !== null) tools.witness.note(sandbox, known);
-    if (known?.phase === 'unsure') unsure.add(sandbox);
-    else unsure.delete(sandbox);
+    if (known?.phase === 'unsure' || known?.journalUnread === true) silent.add(sandbox);
+    else silent.delete(sandbox);
   });
 
   return async (signal) => {
     await tools.known.read();
-    if (unsure.size > 0) await askAgain(tools, [...unsure], signal);
+    if (silent.size > 0) await askAgain(tools, [...silent], signal);
   };
 }
 
 async function askAgain(
   tools: RecheckTools,
-  unsure: readonly SandboxId[],
+  silent: readonly SandboxId[],
   signal: AbortSignal,
 ): Promise<void> {
   const listed = (await tools.provider.list()).filter((one) => one.phase !== 'gone');
   const provided = new Map(listed.map((one) => [one.sandbox, one]));
-  await eachOf(unsure, askedAtOnce, async (sandbox) => {
+  await eachOf(silent, askedAtOnce, async (sandbox) => {
     const there = provided.get(sandbox);
     const outcome = there === undefined ? 'gone' : await writeBack(tools, there, signal);
     if (outcome === 'unsure') return;
     // It answers and is nobody's any more: no longer unsure, and the garbage collection's to decide.
     if (outcome === 'gone' || outcome === 'stranger') await tools.store.markGone(sandbox);
-    tools.log.info('a sandbox is no longer unsure', { sandbox, became: outcome });
+    tools.log.info('silent sandbox answered', { sandbox, became: outcome });
   });
 }

@@ -54,6 +54,7 @@ export const fakeKnown = (changes: Partial<KnownSandbox> = {}): KnownSandbox => 
   sinceMs: 0,
   owner: null,
   template: templateDigest('template-a'),
+  journalUnread: false,
   ...changes,
 });
 

@@ -14,6 +14,7 @@ const regressions = [
     was: 'a rollout that had broken its sandbox was discarded because Redis had lost what its calls said',
   },
   { seed: 5, was: 'wrong arguments under the id of a refused call got its answer, not a conflict' },
+  { seed: 2914, was: 'a grader was not told a call that a promoted replica had missed in a silent sandbox' },
 ] as const;
 
 let scripts: RealScripts;

@@ -136,10 +136,9 @@ function reservationOf(reply: ReplyOf<'reserve'>): LaunchReservation | null {
 
 /** One that is forgotten has no phase. */
 function movedRow(row: Listed<'known-sandboxes'>) {
-  const { sandbox, phase, sinceMs = 0, owner, template = '' } = row;
+  const { sandbox, phase, sinceMs = 0, template = '', journalUnread = false } = row;
+  const owner = textOrNull(row.owner) as RolloutKey | null;
   const known: KnownSandbox | null =
-    phase === undefined
-      ? null
-      : { phase, sinceMs, owner: textOrNull(owner) as RolloutKey | null, template: templateDigest(template) };
+    phase === undefined ? null : { phase, sinceMs, owner, template: templateDigest(template), journalUnread };
   return [sandboxId(sandbox), known] as const;
 }

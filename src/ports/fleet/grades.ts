@@ -49,8 +49,11 @@ export interface GradeStore {
 
 export type GradeBegin =
   | { readonly kind: 'run'; readonly turn: number; readonly rollout: RolloutRecord }
-  /** Dispatched calls are still running, or another request grades: ask again in a moment. */
-  | { readonly kind: 'wait'; readonly for: 'calls' | 'grader' }
+  /**
+   * Dispatched calls are still running, another request grades, or the sandbox's journal was not read since Redis was
+   * replaced: ask again in a moment.
+   */
+  | { readonly kind: 'wait'; readonly for: 'calls' | 'grader' | 'journal' }
   | { readonly kind: 'scored'; readonly score: number; readonly rollout: RolloutRecord }
   /** It does not live there, or not any more: obtain its sandbox, then come back. */
   | { readonly kind: 'waiting' }

@@ -75,6 +75,8 @@ export type KnownSandbox = {
   readonly sinceMs: number;
   readonly owner: RolloutKey | null;
   readonly template: TemplateDigest;
+  /** It did not answer when Redis was replaced: until its journal is read, its rollout is not graded. */
+  readonly journalUnread: boolean;
 };
 
 /** One reading of what has moved; the next goes on from its place. */

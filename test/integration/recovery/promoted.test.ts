@@ -103,6 +103,59 @@ test('a dispatch that it missed, in a sandbox that does not answer: the rollout 
   expect(await world.record('a')).toMatchObject({ discarded: { code: 'sandbox_lost', cause: 'evicted' } });
 });
 
+async function promotedWithout(world: RecoveryWorld): Promise<SandboxId> {
+  const sandbox = await world.ready();
+  await world.core.sh('a', 'c1', 'echo');
+  await world.core.sh('a', 'c2', 'echo');
+  world.silent.add(sandbox);
+  await world.promote(async (redis, key) => {
+    await redis.hdel(key('calls', a), 'c2');
+    await redis.hset(key('rollout', a), 'calls', 1);
+  });
+  await world.recover();
+  return sandbox;
+}
+
+const begin = (world: RecoveryWorld) =>
+  world.core.state.grades.begin(a, { by: 'me', gradeMs: 60_000, inSandbox: false, seenIn: null });
+
+describe('an answered call that it missed, in a sandbox that does not answer', () => {
+  test('its rollout goes on, and its grade waits until the journal is read', async () => {
+    await using world = await RecoveryWorld.start();
+    await promotedWithout(world);
+    expect(await world.core.sh('a', 'c3', 'echo')).toMatchObject({ output: 'echo' });
+    await world.recheck();
+    expect(await begin(world)).toEqual({ kind: 'wait', for: 'journal' });
+    world.silent.clear();
+    await world.recheck();
+    expect((await world.record('a')).calls).toBe(3);
+    expect(await world.core.grade('a', 'yes')).toMatchObject({ score: 1 });
+    expect(world.link.ran).toEqual(['c1', 'c2', 'c3']);
+  });
+
+  test('if the provider reports it as gone, the rollout is lost and not scored', async () => {
+    await using world = await RecoveryWorld.start();
+    const sandbox = await promotedWithout(world);
+    world.provider.end(sandbox, 'evicted');
+    await world.recheck();
+    expect(await begin(world)).toEqual({ kind: 'wait', for: 'journal' });
+    await world.core.state.lifecycle.lose(sandbox, null, 'evicted', {});
+    await expect(world.core.grade('a', 'yes')).rejects.toMatchObject({ code: 'sandbox_lost' });
+  });
+
+  test('if it answers that no rollout was ever bound to it, the grade no longer waits; another life says nothing', async () => {
+    await using world = await RecoveryWorld.start();
+    const sandbox = await promotedWithout(world);
+    world.silent.clear();
+    world.link.start(sandbox, 'boot-2');
+    await world.recheck();
+    expect(await begin(world)).toEqual({ kind: 'wait', for: 'journal' });
+    world.link.start(sandbox, 'boot-1');
+    await world.recheck();
+    expect(await begin(world)).toMatchObject({ kind: 'run' });
+  });
+});
+
 /** To the copy the sandbox is being started, and its rollout stands in line. */
 async function granted(world: RecoveryWorld, isLabelled = false): Promise<SandboxId> {
   const sandbox = await world.ready();

@@ -472,8 +472,11 @@ test('known sandboxes tell phase, since when, and whose they are', async () => {
   await held(world.fleet, claimOf('a'));
   expect(await world.fleet.pool.known()).toEqual(
     new Map([
-      [sandbox, { phase: 'ready', sinceMs: world.nowMs(), owner: keyOf('a'), template }],
-      ['s-one', { phase: 'starting', sinceMs: world.nowMs(), owner: null, template }],
+      [
+        sandbox,
+        { phase: 'ready', sinceMs: world.nowMs(), owner: keyOf('a'), template, journalUnread: false },
+      ],
+      ['s-one', { phase: 'starting', sinceMs: world.nowMs(), owner: null, template, journalUnread: false }],
     ]),
   );
 });

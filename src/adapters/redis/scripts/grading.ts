@@ -20,7 +20,7 @@ export const grading = {
       Type.Object({ kind: Type.Literal('run'), turn, rollout: Rollout }),
       Type.Object({
         kind: Type.Literal('wait'),
-        on: Type.Union([Type.Literal('calls'), Type.Literal('grader')]),
+        on: Type.Union([Type.Literal('calls'), Type.Literal('grader'), Type.Literal('journal')]),
       }),
       Type.Object({ kind: Type.Literal('scored'), score, rollout: Rollout }),
       Type.Object({ kind: Type.Literal('waiting') }),

@@ -98,9 +98,25 @@ unguarded('restore-sandbox', function(ask, _, redisRun)
   -- Whose record says that nothing has run there yet: a copy may have missed that something was sent, and the sandbox cannot
   -- be asked. Until it answers, its rollout counts as begun: nobody moves it elsewhere as if nothing had run, and its loss is one.
   local function assumeBegun()
-    if Rollout.isGrader(owner) or (Rollout.read(owner, 'state')) ~= 'claimed' then return end
+    if (Rollout.read(owner, 'state')) ~= 'claimed' then return end
     Rollout.write(owner, 'dispatched', 1, 'state', 'active', 'activeAtMs', nowMs)
     redis.call('ZREM', key.grants, owner)
+  end
+
+  -- A copy may lack calls that its journal has. The rollout goes on; its grade waits until the journal is read.
+  local function markUnread()
+    if not owner or Rollout.isGrader(owner) then return end
+    assumeBegun()
+    redis.call('HSET', box, 'journalUnread', 1)
+    Sandbox.moved(sandbox)
+  end
+
+  -- Nothing was ever bound to it in the life that was granted, so its journal is empty. Another life is a loss, which is not
+  -- decided here.
+  local function markRead()
+    if redis.call('HGET', box, 'boot') ~= ask.boot then return end
+    redis.call('HDEL', box, 'journalUnread')
+    Sandbox.moved(sandbox)
   end
 
   local function forget()
@@ -120,13 +136,14 @@ unguarded('restore-sandbox', function(ask, _, redisRun)
     return isWaiting and Ending.lose(unsureOwner, 'deleted', '{}', false) and Record.read(unsureOwner) or nil
   end
 
+  if adopted and verdict == 'ready' and Sandbox.isUnread(sandbox) then markRead() end
   if adopted and phase ~= 'unsure' then return nil end
   if verdict == 'ready' and (not phase or phase == 'unsure') then
     joinPool()
   elseif verdict == 'unsure' and (not phase or phase == 'starting' or isSpare or (phase == 'unsure' and not adopted)) then
     becomeUnsure()
   elseif verdict == 'unsure' and phase == 'ready' and not adopted then
-    assumeBegun()
+    markUnread()
   elseif verdict == 'gone' and (isSpare or phase == 'unsure') then
     return forget()
   end
@@ -143,10 +160,10 @@ unguarded('restore-rollout', function(found, _, redisRun)
   local lineage, attempt = Rollout.lineageOf(id)
   local boundAtMs = nowMs - math.max(0, label.hardLifeMs - found.expiresInMs)
 
-  -- Once the fleet is adopted only sandboxes that were unsure may still tell: a controller that is late decides nothing.
+  -- After the fleet is adopted, only sandboxes that did not answer before may add something: a late controller decides nothing.
   local phase, template = unpack(redis.call('HMGET', box, 'phase', 'template'))
   local adopted = redis.call('GET', key.redis) == redisRun
-  if adopted and phase ~= 'unsure' then return 'late' end
+  if adopted and phase ~= 'unsure' and not Sandbox.isUnread(sandbox) then return 'late' end
   if phase == 'draining' then return 'given_up' end
 
   -- No grant: the sandbox has accepted this rollout, and its word is the last one (docs/decisions/first-bind-wins.md).
@@ -158,7 +175,7 @@ unguarded('restore-rollout', function(found, _, redisRun)
     redis.call('SADD', key.templates, found.template)
     redis.call('SADD', key.held .. found.template, sandbox)
     redis.call('HSET', box, 'template', found.template, 'boot', found.boot, 'address', found.address, 'owner', id)
-    redis.call('HDEL', box, 'unsureOwner')
+    redis.call('HDEL', box, 'unsureOwner', 'journalUnread')
     redis.call('ZREM', key.nameless, sandbox)
     Sandbox.enterPhase(sandbox, 'ready')
   end
@@ -213,7 +230,8 @@ unguarded('restore-rollout', function(found, _, redisRun)
   -- whose bytes are gone was stored before they went, so somebody has it.
   local function addCall(call)
     local summary = Call.read(id, call.call)
-    if summary and Call.isSettled(summary) then return end
+    -- In an adopted fleet gateways and controllers settle the calls that are known.
+    if summary and (adopted or Call.isSettled(summary)) then return end
     if not summary then
       summary = { call.tool, call.digest, nowMs, 1, 'yes', cjson.null, cjson.null, cjson.null, cjson.null, 0, 0, 0 }
       if call.counted then redis.call('HINCRBY', key.rollout .. id, 'calls', 1) end

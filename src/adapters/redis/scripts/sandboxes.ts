@@ -11,6 +11,7 @@ const KnownSandbox = Type.Object({
   sinceMs: Type.Optional(Type.Number()),
   owner: Type.Optional(Type.String()),
   template: Type.Optional(Type.String()),
+  journalUnread: Type.Optional(Type.Literal(true)),
 });
 
 export const sandboxes = {

@@ -31,12 +31,18 @@ local function moved(sandbox)
   movedAll({ sandbox })
 end
 
+-- It did not answer when Redis was replaced, so its journal may have calls that its rollout's record lacks.
+local function isUnread(sandbox)
+  return redis.call('HEXISTS', key.sandbox .. sandbox, 'journalUnread') == 1
+end
+
 -- What fleet state knows of a sandbox: `KnownSandbox` of scripts/sandboxes.ts. Of one that is forgotten, its name alone.
 local function knownRow(sandbox)
-  local phase, sinceMs, owner, template =
-    unpack(redis.call('HMGET', key.sandbox .. sandbox, 'phase', 'sinceMs', 'owner', 'template'))
+  local phase, sinceMs, owner, template, unread =
+    unpack(redis.call('HMGET', key.sandbox .. sandbox, 'phase', 'sinceMs', 'owner', 'template', 'journalUnread'))
   return {
     sandbox = sandbox, phase = phase or nil, sinceMs = tonumber(sinceMs), owner = owner or nil, template = template or nil,
+    journalUnread = unread and true or nil,
   }
 end
 
@@ -123,6 +129,7 @@ return {
   standing = standing,
   movedAll = movedAll,
   moved = moved,
+  isUnread = isUnread,
   knownRow = knownRow,
   mayLack = mayLack,
   tellCost = tellCost,
