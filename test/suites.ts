@@ -6,16 +6,20 @@ export type Suite = {
   readonly promise: string;
 };
 
-/** Slow by their nature: they break processes again and again, fill memory, or play hundreds of worlds. */
+/** Slow by their nature: they break processes again and again, fill memory, measure, play hundreds of worlds, or walk through a whole page. */
 const deep = [
   'test/e2e/attacks/stop-the-machine.test.ts',
   'test/e2e/bad-neighbours.test.ts',
   'test/e2e/faults/{connections,gateway-steps,launches,races,redis,redis-in-production}.test.ts',
   'test/e2e/faults/{starved-sandbox,stopped-sandbox,two-gateways}.test.ts',
-  'test/e2e/gallery-made.test.ts',
+  'test/e2e/{first-environment,gallery,gallery-made,nothing-left-behind}.test.ts',
   'test/e2e/load.test.ts',
-  'test/integration/gateway/heap.test.ts',
+  'test/integration/cli/{attack,ladder,study}.test.ts',
+  'test/integration/gateway/{cost-of-input,heap,many-inputs}.test.ts',
+  'test/integration/images/in-their-own-root.test.ts',
   'test/integration/memory/**/*.test.ts',
+  'test/integration/node/crash.test.ts',
+  'test/integration/redis/coming-back.test.ts',
   'test/simulation/many-worlds.test.ts',
   'test/simulation/planted-bugs.test.ts',
 ];
@@ -29,27 +33,53 @@ export const sharingOneFleet = [
   'test/e2e/{attacks/hurt-a-neighbour,walking-skeleton}.test.ts',
 ];
 
+/** Files that take half a minute and more by themselves: `test/support/slowest-first.ts` starts them before all others. */
+export const slowest = [
+  'test/e2e/attacks/escape-a-low-score.test.ts',
+  'test/e2e/first-environment.test.ts',
+  'test/e2e/gallery.test.ts',
+  'test/e2e/gallery-made.test.ts',
+  'test/e2e/grade-elsewhere.test.ts',
+  'test/integration/cli/attack.test.ts',
+  'test/integration/cli/preflight.test.ts',
+  'test/integration/images/in-their-own-root.test.ts',
+  'test/integration/sandboxd/grading.test.ts',
+  'test/simulation/planted-bugs.test.ts',
+  'test/simulation/simulation.test.ts',
+] as const;
+
+/** Next to the code like unit tests, and not done within seconds: they make the gallery's data, fit policies, start Vitest. */
+const slowBesideCode = {
+  deep: ['gallery/generators.test.ts'],
+  whole: [
+    'demo/policies/policies.test.ts',
+    'src/adapters/prometheus/large-fleet.test.ts',
+    'tools/count-reporter.test.ts',
+  ],
+};
+
 const onClusters = ['test/cluster/**/*.test.ts', 'test/chart/**/*.test.ts', 'test/alerts/**/*.test.ts'];
 
 export const suites = {
   unit: {
     command: 'npm run test:unit',
     files: ['{src,services,cli,demo,gallery,bench,loadtest,tools,infra,setup}/**/*.test.ts'],
+    without: [...slowBesideCode.deep, ...slowBesideCode.whole],
     promise:
       'decisions are right: tables of cases, and flows with recording fakes. Without root, within seconds',
   },
   whole: {
     command: 'npm test',
-    files: ['test/**/*.test.ts'],
+    files: ['test/**/*.test.ts', ...slowBesideCode.whole],
     without: [...onClusters, ...deep],
     promise:
       'a failure is never a score, by one test for each failure code; no attack escapes; ports, Redis, sandboxes and whole fleets work; 50 simulated worlds. `npm test` plays `unit` first',
   },
   deep: {
     command: 'npm run test:deep',
-    files: deep,
+    files: [...deep, ...slowBesideCode.deep],
     promise:
-      'the same promises while processes are killed, Redis is away, connections break, and attacks use all of a machine; planted bugs are found; the gallery is made from scratch; memory and heap stay bounded',
+      'the same promises while processes are killed, Redis is away, connections break, and attacks use all of a machine; planted bugs are found; 10,000 odd inputs are answered; the gallery, its attacks, ladders and studies work from scratch; memory and heap stay bounded',
   },
   cluster: {
     command: 'npm run test:cluster',

@@ -1,0 +1,15 @@
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { slowest } from '../suites.ts';
+
+/**
+ * Starts the slowest files first, so that no worker plays one alone at the end. Vitest sorts by the durations of the last
+ * run, which a fresh clone does not have.
+ */
+export default class SlowestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    return [...sorted.filter(isSlow), ...sorted.filter((file) => !isSlow(file))];
+  }
+}
+
+const isSlow = ({ moduleId }: TestSpecification): boolean => slowest.some((file) => moduleId.endsWith(file));
