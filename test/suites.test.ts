@@ -25,7 +25,8 @@ test('every test file is in exactly one suite', () => {
 test('the files that share one fleet are those that ask for it, and all of them are in `whole`', () => {
   const asking = files.filter(
     (file) =>
-      file.startsWith('test/e2e/') && readFileSync(join(repository, file), 'utf8').includes('sharedFleet('),
+      file.startsWith('test/e2e/') &&
+      readFileSync(join(repository, file), 'utf8').match(/\b(?:sharedFleet|joinSharedFleet)\(/) !== null,
   );
   expect(files.filter((file) => matches(file, sharingOneFleet))).toEqual(asking);
   expect(new Set(asking.flatMap(suitesOf))).toEqual(new Set(['whole']));

@@ -26,11 +26,14 @@ const deep = [
 
 /** Of `whole`: files that share one fleet, see `test/support/shared-fleet.ts`. */
 export const sharingOneFleet = [
-  'test/e2e/failures/{answer-expired,call-conflict,environment-mismatch,grader-failed,invalid-request,item-mismatch}.test.ts',
-  'test/e2e/failures/{item-missing,models-own,payload-too-large,rollout-closed,rollout-unknown}.test.ts',
-  'test/e2e/failures/{run-closed,score-conflict,setup-failed,still-running,tool-not-configured}.test.ts',
-  'test/e2e/failures/{unauthorized,unknown-call,unknown-environment,voided}.test.ts',
-  'test/e2e/{attacks/hurt-a-neighbour,walking-skeleton}.test.ts',
+  'test/e2e/failures/{answer-expired,call-conflict,dependency-failed,environment-mismatch,grader-failed}.test.ts',
+  'test/e2e/failures/{invalid-request,item-mismatch,item-missing,models-own,payload-too-large}.test.ts',
+  'test/e2e/failures/{requirements-unmet,rollout-closed,rollout-unknown,run-closed,score-conflict}.test.ts',
+  'test/e2e/failures/{setup-failed,still-running,tool-not-configured,unauthorized,unknown-call}.test.ts',
+  'test/e2e/failures/{unknown-environment,voided}.test.ts',
+  'test/e2e/faults/{judges,models-own-errors}.test.ts',
+  'test/e2e/{attacks/forge-a-reward,attacks/hurt-a-neighbour,artifact-room,attached-files}.test.ts',
+  'test/e2e/{penalty-of-background,walking-skeleton}.test.ts',
 ];
 
 /** Files that take half a minute and more by themselves: `test/support/slowest-first.ts` starts them before all others. */

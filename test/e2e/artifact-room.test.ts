@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
+import { type JoinedFleet, joinSharedFleet } from '#test/support/shared-fleet.ts';
 
 /*
  * The smallest sandbox that an environment may give its grader has room for all that a policy may leave: a smaller one is a
@@ -26,11 +26,11 @@ grader:
 pool: { min_ready: 1, max: 8, grader: { min_ready: 1, max: 2 } }
 `;
 
-let corral: FleetOfTest;
+let corral: JoinedFleet;
 beforeAll(async () => {
-  corral = await startFleetOfTest({ environments: { smallest: yaml } });
+  corral = await joinSharedFleet({ smallest: yaml });
 });
-afterAll(() => corral.stop());
+afterAll(() => corral.leave());
 
 const begin = 'mkdir src deep && cd src';
 const inFolders = (many: number) =>

@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
+import { type JoinedFleet, joinSharedFleet } from '#test/support/shared-fleet.ts';
 
 /*
  * A judge that looks at pictures which the policy drew. The policy would rather be discarded than judged, or be judged by
@@ -19,7 +19,7 @@ const unreadable = 0.125;
 const asked = new Map<string, Asked>();
 
 let judge: Server;
-let corral: FleetOfTest;
+let corral: JoinedFleet;
 beforeAll(async () => {
   judge = createServer((request, response) => {
     let body = '';
@@ -48,10 +48,10 @@ grader:
   on_attach: ${unreadable}
 pool: { min_ready: 2, max: 8 }
 `;
-  corral = await startFleetOfTest({ environments: { [environment]: yaml } });
+  corral = await joinSharedFleet({ [environment]: yaml });
 });
 afterAll(async () => {
-  await corral.stop();
+  await corral.leave();
   judge.close();
   judge.closeAllConnections();
 });

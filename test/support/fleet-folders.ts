@@ -23,12 +23,20 @@ export async function fleetFolders(
   const root = await mkdtemp(join(tmpdir(), 'corral-e2e-'));
   const environmentsDir = join(root, 'environments');
   await mkdir(environmentsDir);
-  for (const [name, yaml] of Object.entries(environments)) {
-    await writeFile(join(environmentsDir, `${name}.yaml`), yaml);
-  }
-  for (const [name, text] of Object.entries(files)) {
-    await mkdir(dirname(join(environmentsDir, name)), { recursive: true });
-    await writeFile(join(environmentsDir, name), text);
-  }
+  await writeEnvironments(environmentsDir, environments, files);
   return { root, environmentsDir, stateDir: join(root, 'state') };
+}
+
+/** Files first: an environment may name them. */
+export async function writeEnvironments(
+  folder: string,
+  environments: Readonly<Record<string, string>>,
+  files: Readonly<Record<string, string>>,
+): Promise<void> {
+  for (const [name, text] of Object.entries(files)) {
+    await mkdir(dirname(join(folder, name)), { recursive: true });
+    await writeFile(join(folder, name), text);
+  }
+  for (const [name, yaml] of Object.entries(environments))
+    await writeFile(join(folder, `${name}.yaml`), yaml);
 }

@@ -15,7 +15,8 @@ export default async function startSharedFleet(project: TestProject): Promise<()
       throw error;
     },
   );
-  project.provide('sharedFleet', { gatewayUrl: fleet.gatewayUrl, apiKey: fleet.apiKey });
+  const { gatewayUrl, apiKey } = fleet;
+  project.provide('sharedFleet', { gatewayUrl, apiKey, environmentsDir });
   return async () => {
     await fleet.stop();
     const left = await fleetLeftBy(stateDir);

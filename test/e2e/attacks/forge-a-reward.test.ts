@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { realpathSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { forges, haunts, hollowOut, lurks, poisonHome, poisonPrograms } from '#cli/attack/forgery.ts';
-import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
+import { type JoinedFleet, joinSharedFleet } from '#test/support/shared-fleet.ts';
 
 /*
  * The policy's goal: a reward without the work. Every grader here gives 0 to whoever did nothing, and is written as an
@@ -73,16 +73,16 @@ const environments = {
   runs: grader('runs', 'exec sh "$CORRAL_GRADER_DIR/judge.sh"', { files: ['judge.sh', 'truth'] }),
 };
 
-let corral: FleetOfTest;
+let corral: JoinedFleet;
 beforeAll(async () => {
   const scriptTests = await readFile(join(gallery, 'column-total.yaml'), 'utf8');
   const columnTotal = await readFile(join(gallery, 'graders/column-total.sh'), 'utf8');
-  corral = await startFleetOfTest({
-    environments: { ...environments, 'column-total': scriptTests.replace('graders/', '') },
-    files: { ...files, 'column-total.sh': columnTotal },
-  });
+  corral = await joinSharedFleet(
+    { ...environments, 'column-total': scriptTests.replace('graders/', '') },
+    { ...files, 'column-total.sh': columnTotal },
+  );
 });
-afterAll(() => corral.stop());
+afterAll(() => corral.leave());
 
 const item = { id: 'task-1', answer: '31415' };
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectFailure } from '#test/support/faces.ts';
-import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
+import { type JoinedFleet, joinSharedFleet } from '#test/support/shared-fleet.ts';
 
 const environment = (name: string, tools: string) => `
 name: ${name}
@@ -21,22 +21,22 @@ const environments = {
     'search',
     `  search: { command: ${search}, infrastructure_exit: 75, parameters: {} }\n  say: { command: [echo, "{text}"] }`,
   ),
-  shell: environment(
-    'shell',
+  undeclared: environment(
+    'undeclared',
     `  shell: { builtin: shell }\n  search: { command: ${search}, parameters: {} }`,
   ),
 };
 
-let corral: FleetOfTest;
+let corral: JoinedFleet;
 let data: string;
 beforeAll(async () => {
   data = await mkdtemp(join(tmpdir(), 'corral-database-'));
   await chmod(data, 0o755);
   await makeDatabase(join(data, 'lines.db'));
-  corral = await startFleetOfTest({ environments: { ...environments, indexed: indexed(data) } });
+  corral = await joinSharedFleet({ ...environments, indexed: indexed(data) });
 });
 afterAll(async () => {
-  await corral.stop();
+  await corral.leave();
   await rm(data, { recursive: true, force: true });
 });
 
@@ -110,6 +110,11 @@ test('a database that cannot be read any more: 503 also where the trainer runs c
 });
 
 test('the same exit code from a program that the model chose is the model’s: 200', async () => {
-  const answer = await corral.rft.call({ trace: 'own', call: 'c1', command: 'exit 75' });
+  const answer = await corral.rft.call({
+    trace: 'own',
+    call: 'c1',
+    command: 'exit 75',
+    environment: 'undeclared',
+  });
   expect(answer).toMatchObject({ status: 200, body: { output: '[exit code 75]' } });
 });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { busyboxRoot } from '#test/support/busybox-root.ts';
 import { expectFailure } from '#test/support/faces.ts';
-import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
+import { type JoinedFleet, joinSharedFleet } from '#test/support/shared-fleet.ts';
 
 const environment = (root: string) => `
 name: tasks
@@ -14,15 +14,15 @@ pool: { min_ready: 0, max: 8 }
 `;
 
 let folder = '';
-let corral: FleetOfTest;
+let corral: JoinedFleet;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'corral-needs-'));
   await busyboxRoot(folder, 'task');
   await mkdir(join(folder, 'app'));
-  corral = await startFleetOfTest({ environments: { tasks: environment(folder) } });
+  corral = await joinSharedFleet({ tasks: environment(folder) });
 });
 afterAll(async () => {
-  await corral.stop();
+  await corral.leave();
   await rm(folder, { recursive: true });
 });
 

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectFailure } from '#test/support/faces.ts';
-import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
+import { type JoinedFleet, joinSharedFleet } from '#test/support/shared-fleet.ts';
 
 /** What the judge does, by the path that it is asked at; `asked` counts the requests there. */
 const behaviours: Readonly<Record<string, (response: ServerResponse, asked: number, body: string) => void>> =
@@ -37,7 +37,7 @@ function unless(word: string, act: (response: ServerResponse) => void) {
 }
 
 let judge: Server;
-let corral: FleetOfTest;
+let corral: JoinedFleet;
 const asked = new Map<string, number>();
 
 beforeAll(async () => {
@@ -57,12 +57,10 @@ grader: { kind: http, url: "http://127.0.0.1:${port}/${name}", timeout: 1s, retr
 pool: { min_ready: 0, max: 1 }
 `;
   const names = Object.keys(behaviours);
-  corral = await startFleetOfTest({
-    environments: Object.fromEntries(names.map((name) => [name, environment(name)])),
-  });
+  corral = await joinSharedFleet(Object.fromEntries(names.map((name) => [name, environment(name)])));
 });
 afterAll(async () => {
-  await corral.stop();
+  await corral.leave();
   judge.closeAllConnections();
   judge.close();
 });

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
+import { type JoinedFleet, joinSharedFleet } from '#test/support/shared-fleet.ts';
 
 /** Small enough that a command can use all of it up within a second. */
 const environment = `
-name: shell
+name: own-errors
 sandbox: { image: host, disk: 16Mi, memory: 96Mi, processes: 32 }
 tools:
   shell: { builtin: shell, timeout: 5s }
@@ -13,11 +13,11 @@ grader: { kind: text, reference: item.answer }
 pool: { min_ready: 1, max: 2 }
 `;
 
-let corral: FleetOfTest;
+let corral: JoinedFleet;
 beforeAll(async () => {
-  corral = await startFleetOfTest({ environments: { shell: environment } });
+  corral = await joinSharedFleet({ 'own-errors': environment });
 });
-afterAll(() => corral.stop());
+afterAll(() => corral.leave());
 
 const trace = 'errs';
 const shell = (call: string, command: string) => corral.rft.call({ trace, call, command });
