@@ -1,9 +1,13 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
+import { Check } from 'typebox/value';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { loadEnvironments } from '#src/environments/load-environments.ts';
 import { EnvironmentMistakes } from '#src/environments/mistakes.ts';
+import { EnvironmentSchema } from '#src/environments/schema/environment.ts';
+import { ajv } from '#src/environments/schema/validate.ts';
 import { environmentFolder } from '#test/support/environment-folder.ts';
 import { nastyJson } from '#test/support/nasty-json.ts';
 
@@ -119,3 +123,21 @@ it('1,000 of ten thousand seeded inputs: a file with anything wrong in it is loa
   expect(told.loaded).toBeGreaterThan(50);
   expect(told.mistakes).toBeGreaterThan(500);
 });
+
+it('what the quick check accepts, Ajv accepts: no mistake is missed because a file is not compiled for', () => {
+  const ajvAccepts = ajv.compile(EnvironmentSchema);
+  const inputs = fc.sample(mistaken(whole), { seed: 12, numRuns: 1_000 });
+  const values = inputs.flatMap((yaml) => parsed(yaml));
+  const accepted = values.filter((value) => Check(EnvironmentSchema, value));
+  expect(accepted.filter((value) => !ajvAccepts(value))).toEqual([]);
+  expect(accepted.length).toBeGreaterThan(10);
+  expect(values.length - accepted.length).toBeGreaterThan(200);
+});
+
+function parsed(yaml: string): unknown[] {
+  try {
+    return [parse(yaml)];
+  } catch {
+    return [];
+  }
+}
