@@ -1,53 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { verdictOf, verdicts } from '#test/support/seccomp-verdict.ts';
 import { compileFilter } from './filter.ts';
 import { type Rule, type SystemCall, systemCalls } from './system-calls.ts';
 
-const allowed = 'allowed';
-const refused = 'EPERM';
-const unknown = 'ENOSYS';
-const verdicts = new Map([
-  [0x7fff_0000, allowed],
-  [0x0005_0001, refused],
-  [0x0005_0026, unknown],
-]);
-
-type Call = { readonly audit: number; readonly number: number; readonly args?: readonly number[] };
-
-/** What the kernel makes of the bytes: the few instructions of classic BPF that a filter of ours has. */
-function verdictOf(program: Buffer, { audit, number, args = [] }: Call): string {
-  const words = new Map([
-    [0, number],
-    [4, audit],
-    ...args.map((arg, index): [number, number] => [16 + 8 * index, arg]),
-  ]);
-  let accumulator = 0;
-  for (let at = 0; at < program.length; at += 8) {
-    const operand = program.readUInt32LE(at + 4);
-    const jump = (taken: boolean) => (at += 8 * program.readUInt8(at + (taken ? 2 : 3)));
-    switch (program.readUInt16LE(at)) {
-      case 0x20:
-        accumulator = words.get(operand) ?? 0;
-        break;
-      case 0x15:
-        jump(accumulator === operand);
-        break;
-      case 0x35:
-        jump(accumulator >= operand);
-        break;
-      case 0x45:
-        jump((accumulator & operand) !== 0);
-        break;
-      case 0x05:
-        at += 8 * operand;
-        break;
-      case 0x06:
-        return verdicts.get(operand) ?? `0x${operand.toString(16)}`;
-      default:
-        throw new Error(`no instruction of ours: ${program.readUInt16LE(at)}`);
-    }
-  }
-  throw new Error('the program ends without a verdict');
-}
+const { allowed, refused, unknown } = verdicts;
 
 const x64 = { name: 'x64', audit: 0xc000_003e, numberOf: (call: SystemCall) => call.x64 };
 const arm64 = { name: 'arm64', audit: 0xc000_00b7, numberOf: (call: SystemCall) => call.arm64 };
@@ -97,6 +53,7 @@ describe.each([x64, arm64])('the filter for $name', ({ name, audit, numberOf }) 
     ['a mount namespace', 0x0002_0011, refused],
     ['a network namespace beside a thread', 0x4001_0f00, refused],
     ['a cgroup namespace', 0x0200_0011, refused],
+    ['a child of its parent', 0x0000_8011, refused],
   ])('clone of %s: %#', (_, flags, verdict) => {
     expect(call('clone', flags)).toBe(verdict);
   });
@@ -113,6 +70,24 @@ describe.each([x64, arm64])('the filter for $name', ({ name, audit, numberOf }) 
   ])('a socket of family %s', (_, family, verdict) => {
     expect(call('socket', family)).toBe(verdict);
     expect(call('socketpair', family)).toBe(verdict);
+  });
+
+  it.each([
+    ['a lease of a file', 1024, verdicts.invalid],
+    ['a lease of a folder', 1040, verdicts.invalid],
+    ['whether there is a lease', 1025, allowed],
+    ['close-on-exec', 2, allowed],
+  ])('fcntl for %s', (_, command, verdict) => {
+    expect(call('fcntl', 3, command)).toBe(verdict);
+  });
+
+  it.each([
+    [0, allowed],
+    [2, verdicts.noProtocol],
+    [16, verdicts.noProtocol],
+  ])('netlink of protocol %i', (protocol, verdict) => {
+    expect(call('socket', 16, 3, protocol)).toBe(verdict);
+    expect(call('socket', 2, 1, protocol)).toBe(allowed);
   });
 
   it('lets a program ask for its personality, and not turn off randomised addresses', () => {

@@ -1,3 +1,20 @@
+import {
+  allow,
+  argument,
+  type Architecture as Machine,
+  auditOf,
+  cloneParent,
+  flagsRefused,
+  ifEqual,
+  ifAtLeast,
+  type Instruction,
+  leasesRefused,
+  load,
+  netlinkLimited,
+  offsets,
+  refuse,
+  unknown,
+} from '#src/protocol/sandboxd/system-call-filter.ts';
 import { type SystemCall, systemCalls } from './system-calls.ts';
 
 /**
@@ -27,27 +44,11 @@ type Architecture = {
 };
 
 const architectures: Readonly<Record<string, Architecture>> = {
-  x64: { audit: 0xc000_003e, numberOf: ({ x64 }) => x64 },
-  arm64: { audit: 0xc000_00b7, numberOf: ({ arm64 }) => arm64 },
-};
+  x64: { audit: auditOf.x64, numberOf: ({ x64 }) => x64 },
+  arm64: { audit: auditOf.arm64, numberOf: ({ arm64 }) => arm64 },
+} satisfies Record<Machine, Architecture>;
 
-/** Code, jump if true, jump if false (both count instructions to leave out), operand: the kernel's `sock_filter`. */
-type Instruction = readonly [code: number, ifTrue: number, ifFalse: number, operand: number];
-
-const load = 0x20;
-const ifEqual = 0x15;
-const ifAtLeast = 0x35;
-const ifAnyBit = 0x45;
 const jump = 0x05;
-const give = 0x06;
-
-/** Of the kernel's `seccomp_data`; an argument's low half, which is all that the kernel reads of those we look at. */
-const offsets = { number: 0, architecture: 4, firstArgument: 16 } as const;
-
-const errno = (number: number): Instruction => [give, 0, 0, 0x0005_0000 | number];
-const allow: Instruction = [give, 0, 0, 0x7fff_0000];
-const refuse = errno(1);
-const unknown = errno(38);
 
 /** Unix, IPv4, IPv6 and netlink, which asks for one's own addresses; not vsock, which no network namespace holds back. */
 const families = [1, 2, 10, 16];
@@ -59,16 +60,20 @@ const newNamespaces = 0x7e02_0000;
 const personalities = [0, 0x8, 0x2_0000, 0x2_0008, 0xffff_ffff];
 
 const byArguments: Readonly<Record<string, readonly Instruction[]>> = {
-  // What it asks clone3 for is behind a pointer, which no filter can follow: that one is unknown, and this one is taken.
-  clone: [[load, 0, 0, offsets.firstArgument], [ifAnyBit, 0, 1, newNamespaces], refuse, allow],
-  socket: onlyOf(families),
-  socketpair: onlyOf(families),
+  fcntl: leasesRefused,
+  clone: flagsRefused(newNamespaces | cloneParent),
+  socket: onlyOf(families, netlinkLimited),
+  socketpair: onlyOf(families, netlinkLimited),
   personality: onlyOf(personalities),
 };
 
-function onlyOf(values: readonly number[]): readonly Instruction[] {
+/** `otherwise`: what becomes of a call whose first argument is one of these. */
+function onlyOf(
+  values: readonly number[],
+  otherwise: readonly Instruction[] = [allow],
+): readonly Instruction[] {
   const checks = values.map((value, index): Instruction => [ifEqual, values.length - index, 0, value]);
-  return [[load, 0, 0, offsets.firstArgument], ...checks, refuse, allow];
+  return [[load, 0, 0, argument(0)], ...checks, refuse, ...otherwise];
 }
 
 /** What becomes of the numbers from `from` on, to the next part. */

@@ -1,4 +1,4 @@
-/** `refuse`: EPERM. `unknown`: ENOSYS, as from a kernel without it. `arguments`: by its first one, see `filter.ts`. */
+/** `refuse`: EPERM. `unknown`: ENOSYS, as from a kernel without it. `arguments`: by one of them, see `filter.ts`. */
 export type Rule = 'allow' | 'refuse' | 'unknown' | 'arguments';
 
 export type SystemCall = {
@@ -17,8 +17,9 @@ export type SystemCall = {
  * Rules: the default profile of container engines (`seccomp/default.json` of github.com/moby/profiles at cd3bed8,
  * Apache-2.0) as it is without capabilities, but: `name_to_handle_at` and `modify_ldt` are refused, which have been a
  * way out of the mount tree and into the kernel more than once and which no program here needs; `io_setup` is unknown,
- * whose number of requests the kernel counts for the whole machine, so that one sandbox could take them all; and
- * `socket`, `socketpair` take only the families that a machine without hardware has.
+ * whose number of requests the kernel counts for the whole machine, so that one sandbox could take them all;
+ * `socket`, `socketpair` take only the families that a machine without hardware has; and `fcntl`, `clone` and netlink sockets
+ * follow the rules of every sandbox (`src/protocol/sandboxd/system-call-filter.ts`).
  */
 export const systemCalls: readonly SystemCall[] = `
 read 0 63 allow
@@ -93,7 +94,7 @@ msgget 68 186 allow
 msgsnd 69 189 allow
 msgrcv 70 188 allow
 msgctl 71 187 allow
-fcntl 72 25 allow
+fcntl 72 25 arguments
 flock 73 32 allow
 fsync 74 82 allow
 fdatasync 75 83 allow
