@@ -60,6 +60,15 @@ missing_for_tests() {
   # The codes of gallery/icd10 are a package of Python's.
   python3 -m pip --version >/dev/null 2>&1 || echo python3-pip
   [ -x /usr/bin/git ] || echo git
+  missing_compilers
+}
+
+# `enter` is compiled for both architectures and compared with the files in the repository.
+missing_compilers() {
+  command -v "$(uname -m)-linux-gnu-gcc" >/dev/null || echo gcc
+  for machine in x86_64 aarch64; do
+    command -v "$machine-linux-gnu-gcc" >/dev/null || [ "$(uname -m)" = "$machine" ] || echo "gcc-$machine-linux-gnu" | tr _ -
+  done
 }
 
 # What a node runs (runc), what the kubelet calls (the tools of the network), and what starts it all.
