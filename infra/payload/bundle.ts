@@ -6,11 +6,10 @@ import { repository } from './repository.ts';
 const sourceOf: Readonly<Record<PayloadEntry, string>> = {
   main: 'services/sandboxd/main.ts',
   helper: 'services/sandboxd/helper/main.ts',
-  'spawn-watcher': 'services/sandboxd/command/spawn-watcher.ts',
 };
 
 /**
- * Bundles sandboxd, its helper and its watcher into plain JavaScript: a start that reads fifty modules takes a third more of a core
+ * Bundles sandboxd and its helper into plain JavaScript: a start that reads fifty modules takes a third more of a core
  * than one that reads one. What is imported late stays in files of its own. Throws with the bundler's own words.
  *
  * Into CommonJS, because an ES `import` of one of Node's own modules reads every export of it, and reading some of them

@@ -15,7 +15,7 @@ describe('buildPayload', () => {
     const [one, other] = await Promise.all([buildPayload(target), buildPayload(target)]);
     expect(other).toEqual(one);
     expect(await readdir(target)).toEqual([`payload-${one.key}`]);
-    expect((await readdir(one.dir)).toSorted()).toEqual(['behind', 'close-from', 'lib', 'node', 'sandboxd']);
+    expect((await readdir(one.dir)).toSorted()).toEqual(['lib', 'node', 'sandboxd']);
   });
 });
 

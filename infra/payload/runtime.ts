@@ -1,33 +1,29 @@
 import { execFile } from 'node:child_process';
-import { chmod, constants, copyFile, link, mkdir, realpath, writeFile } from 'node:fs/promises';
+import { chmod, constants, copyFile, link, mkdir, realpath } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { behindProgram } from './behind.ts';
-import { closeFromProgram } from './close-from.ts';
 import { payloadLayout } from '#src/protocol/sandboxd/payload-layout.ts';
+import { enterFile } from './enter/compile.ts';
 
 const run = promisify(execFile);
 /** Everybody in the sandbox may read and run it: sandboxd, and the helper as the command's user. */
 const readableMode = 0o755;
 
-/** Puts this process's own Node there, with its ELF loader and libraries, so that the sandbox's root needs none. */
+/**
+ * Puts this process's own Node there, with its ELF loader and libraries, so that the sandbox's root needs none, and the compiled
+ * `enter`.
+ */
 export async function copyRuntime(dir: string): Promise<void> {
   const node = await realpath(process.execPath);
   const libraries = join(dir, payloadLayout.libraries);
   await mkdir(libraries);
   await chmod(dir, readableMode);
   await linkOrCopy(node, join(dir, payloadLayout.node));
-  await writeProgram(join(dir, payloadLayout.behind), behindProgram(process.arch));
-  await writeProgram(join(dir, payloadLayout.closeFrom), closeFromProgram(process.arch));
+  await copyReadable(enterFile(process.arch), join(dir, payloadLayout.enter));
   for (const library of parseLdd((await run('ldd', [node])).stdout)) {
     const name = isLoader(library) ? basename(payloadLayout.loader) : basename(library);
     await copyReadable(await realpath(library), join(libraries, name));
   }
-}
-
-async function writeProgram(path: string, program: Buffer): Promise<void> {
-  await writeFile(path, program);
-  await chmod(path, readableMode);
 }
 
 /** The files that `ldd` names, the loader among them; what the kernel itself provides has no path. */

@@ -19,6 +19,7 @@ describe('readConfig', () => {
       userMode: 'two-user',
       policyUid: 1000,
       policyGid: 1000,
+      policyProcesses: null,
       graderUid: 1001,
       graderGid: 1001,
       queryUid: 1002,

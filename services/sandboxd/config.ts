@@ -25,6 +25,11 @@ export type Config = {
   readonly userMode: UserMode;
   readonly policyUid: number;
   readonly policyGid: number;
+  /**
+   * How many processes and threads the policy's user may have. Null: sandboxd sets no limit, because that id has processes
+   * elsewhere, which the kernel would count too.
+   */
+  readonly policyProcesses: number | null;
   /** User and group of the grader's own: nothing that the policy may write is open to it, and nothing of its to the policy. */
   readonly graderUid: number;
   readonly graderGid: number;
@@ -71,6 +76,7 @@ function parse(env: NodeJS.ProcessEnv, ownFolder: string, complain: Complain): C
     userMode: parseUserMode(env['CORRAL_USERS'] ?? 'two-user', complain),
     policyUid: parsePositive(env, 'CORRAL_POLICY_UID', 1000, complain),
     policyGid: parsePositive(env, 'CORRAL_POLICY_GID', 1000, complain),
+    policyProcesses: parsePositive(env, 'CORRAL_POLICY_PROCESSES', null, complain),
     graderUid: parsePositive(env, 'CORRAL_GRADER_UID', 1001, complain),
     graderGid: parsePositive(env, 'CORRAL_GRADER_GID', 1001, complain),
     queryUid: parsePositive(env, 'CORRAL_QUERY_UID', 1002, complain),
@@ -116,7 +122,12 @@ function parseUserMode(text: string, complain: Complain): UserMode {
   return 'two-user';
 }
 
-function parsePositive(env: NodeJS.ProcessEnv, name: string, fallback: number, complain: Complain): number {
+function parsePositive<Fallback extends number | null>(
+  env: NodeJS.ProcessEnv,
+  name: string,
+  fallback: Fallback,
+  complain: Complain,
+): number | Fallback {
   const text = env[name];
   if (text === undefined) return fallback;
   // As an id 0 would be root: commands under sandboxd's own id are chosen by CORRAL_USERS, never by a number.

@@ -154,7 +154,7 @@ const lookEveryMs = 1_000;
  * slowly is no doing of the policy's. Returns how to stop looking.
  */
 export function killWhenStalled(
-  { pid, child }: StartedProcess,
+  { pid, child }: Pick<StartedProcess, 'pid' | 'child'>,
   isItsTurn: () => boolean,
   [mostMs, everyMs] = [mostStalledMs, lookEveryMs],
 ): () => void {

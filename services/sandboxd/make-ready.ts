@@ -81,7 +81,14 @@ async function shellFindsAllWell(config: Config): Promise<boolean> {
   const argv = ['/bin/sh', '-c', script, config.workspace, ...helperFiles(config)];
   const user = processUser(config, 'policy');
   try {
-    const { child, pid } = await spawnWhenAble({ argv, cwd: '/', env: {}, user, stdin: 'nothing' });
+    const { child, pid } = await spawnWhenAble({
+      argv,
+      cwd: '/',
+      env: {},
+      user,
+      stdin: 'nothing',
+      isInternal: true,
+    });
     const deadline = setTimeout(() => void killTree(pid), longestOfShellMs);
     const [code] = await once(child, 'exit').finally(() => clearTimeout(deadline));
     return code === 0;

@@ -1,3 +1,5 @@
+import { fileURLToPath } from 'node:url';
+import { payloadEnter } from '#src/protocol/sandboxd/payload-layout.ts';
 import type { CommandUser, UserIsolation } from '#src/protocol/sandboxd/wire.ts';
 import type { Config } from './config.ts';
 
@@ -9,6 +11,10 @@ export type ProcessUser = {
   readonly name: ProcessRole;
   readonly ids: { readonly uid: number; readonly gid: number } | null;
   readonly umask: number;
+  /** How many processes and threads this user may have; null: no limit of its own. */
+  readonly mostProcesses: number | null;
+  /** The program that becomes this user. */
+  readonly enter: string;
   /** Where the sandbox has no room for another process, some of this user's make room for it; null: nobody's do. */
   readonly takesRoomOf: number | null;
 };
@@ -20,9 +26,24 @@ const closedUmask = 0o077;
 
 export function processUser(config: Config, user: ProcessRole): ProcessUser {
   const umask = user === 'policy' ? policyUmask : closedUmask;
-  if (config.userMode !== 'two-user') return { name: user, ids: null, umask, takesRoomOf: null };
+  const own = {
+    name: user,
+    ids: null,
+    umask,
+    mostProcesses: null,
+    enter: enterOf(config),
+    takesRoomOf: null,
+  };
+  if (config.userMode !== 'two-user') return own;
   const takesRoomOf = user === 'grader' ? null : config.policyUid;
-  return { name: user, ids: idsOf(config, user), umask, takesRoomOf };
+  const mostProcesses = user === 'policy' ? config.policyProcesses : null;
+  return { ...own, ids: idsOf(config, user), mostProcesses, takesRoomOf };
+}
+
+/** Of the payload, or of the sources that we run from ourselves. */
+function enterOf({ payload }: Pick<Config, 'payload'>): string {
+  if (payload !== null) return payloadEnter(payload);
+  return fileURLToPath(new URL(`../../infra/payload/enter/enter-${process.arch}`, import.meta.url));
 }
 
 function idsOf(config: Config, user: ProcessRole): NonNullable<ProcessUser['ids']> {

@@ -6,9 +6,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
+import { enterFile } from '#infra/payload/enter/compile.ts';
 import { buildPayload } from '#infra/payload/payload.ts';
 import { sandboxdArgv } from '#src/protocol/sandboxd/payload-layout.ts';
 import { sweepUser } from '#services/sandboxd/processes/sweep.ts';
+import type { ProcessUser } from '#services/sandboxd/users.ts';
 import { createSandboxdHttpLink } from '#src/adapters/sandboxd-http/link.ts';
 import { bootId, sandboxId } from '#src/model/ids.ts';
 import { sandboxAddress } from '#src/model/rollout.ts';
@@ -170,12 +172,20 @@ async function start(
       await exited;
     }
     // Without a pid namespace its commands outlive a sandboxd that was killed.
-    for (const uid of [policyUid, graderUid])
-      await sweepUser({ name: 'policy', ids: { uid, gid: uid }, takesRoomOf: null, umask: 0o022 });
+    for (const uid of [policyUid, graderUid]) await sweepUser({ ...thatSweeps, ids: { uid, gid: uid } });
     rmSync(folder, { recursive: true, force: true });
   };
   return { process: child, folder, workspace, target, token, link, stop };
 }
+
+const thatSweeps: ProcessUser = {
+  name: 'policy',
+  ids: null,
+  umask: 0o022,
+  mostProcesses: null,
+  enter: enterFile(process.arch),
+  takesRoomOf: null,
+};
 
 /** Its first words are that it listens, and as which boot; anything else is why it does not. */
 async function bootOf(stderr: Readable): Promise<string> {

@@ -10,6 +10,7 @@ const plan: Plan = {
   }),
   tokenSha256: 'f'.repeat(64),
   users: 'two-user',
+  ownIds: true,
   image: noImageSettings,
   root: [{ kind: 'bind', source: '/usr', target: '/usr' }],
   etc: {},
@@ -34,6 +35,12 @@ describe('bwrapArguments', () => {
       '--cap-drop ALL --cap-add CAP_SETUID --cap-add CAP_SETGID --cap-add CAP_KILL --unshare-pid',
     );
     expect(text()).not.toContain('--unshare-user');
+  });
+
+  it('limits the processes of an id only if that id is the sandbox’s own', () => {
+    const { processes } = plan.template;
+    expect(text()).toContain(`--setenv CORRAL_POLICY_PROCESSES ${processes} `);
+    expect(text({ ownIds: false })).not.toContain('CORRAL_POLICY_PROCESSES');
   });
 
   it('without root takes a user namespace with one id and no capability', () => {

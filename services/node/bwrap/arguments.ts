@@ -15,6 +15,8 @@ export type Plan = {
   readonly template: Template;
   readonly tokenSha256: string;
   readonly users: Users;
+  /** Whether the sandbox's ids have processes nowhere else, so that a limit of one id limits this sandbox alone. */
+  readonly ownIds: boolean;
   readonly image: ImageSettings;
   readonly root: readonly RootStep[];
   /** Bound into /etc, source by target; missing ones are left out. */
@@ -188,6 +190,7 @@ function environment(plan: Plan): Readonly<Record<string, string>> {
     ...imageVariables(plan),
     CORRAL_POLICY_UID: String(policyId),
     CORRAL_POLICY_GID: String(policyId),
+    ...(plan.ownIds && { CORRAL_POLICY_PROCESSES: String(plan.template.processes) }),
     CORRAL_GRADER_UID: String(graderId),
     CORRAL_GRADER_GID: String(graderId),
     CORRAL_PID_NAMESPACE: 'own',

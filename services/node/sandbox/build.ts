@@ -32,7 +32,7 @@ export type Site = {
   readonly canLayer: boolean;
 };
 
-/** Processes and threads that are ours: bubblewrap twice, sandboxd with its threads, one helper for files. */
+/** Corral's own processes and threads: bubblewrap twice, sandboxd with its threads, and its helpers. */
 const ownTasks = 48;
 
 export function groupLimits(template: Template): GroupLimits {
@@ -68,6 +68,7 @@ export async function buildLaunch(
     template,
     tokenSha256: request.tokenSha256,
     users,
+    ownIds: idBase !== null,
     image,
     root: rootOf(template, sources, etcPlan, Object.keys(etc)),
     etc: etcFilesOf(template.image, sources, etcPlan, Object.keys(etc)),

@@ -2,7 +2,6 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { BuiltinAction, CallRequest, ExecAction, GradeTurn } from '#src/protocol/sandboxd/wire.ts';
 import { type MemoryFiles, memoryKillsSince, readMemoryAccount } from '#src/platform/memory-account.ts';
-import { behindSandboxd, enterable } from '../command/behind-sandboxd.ts';
 import { commandEnv, graderEnv } from '../command/command-env.ts';
 import { cutCapture } from '../command/capture.ts';
 import { textArgv } from '../command/prefer-bash.ts';
@@ -123,13 +122,13 @@ export function execProcess(config: Config, env: NodeJS.ProcessEnv, action: Exec
   const variables =
     user === 'grader' ? graderEnv(env, config, folder, action.env) : commandEnv(env, folder, action.env);
   const cwd = resolve(folder, action.cwd ?? '.');
-  const process = {
-    ...enterable(cwd, textArgv(action, cwd, variables, config)),
+  return {
+    argv: textArgv(action, cwd, variables, config),
+    cwd,
     env: variables,
     user: processUser(config, user),
     stdin: action.stdin,
   };
-  return user === 'policy' ? behindSandboxd(process, config) : process;
 }
 
 function builtinProcess(config: Config, action: BuiltinAction): ProcessParts {

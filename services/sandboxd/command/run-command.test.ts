@@ -1,8 +1,21 @@
 import { spawn } from 'node:child_process';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { readConfig } from '../config.ts';
 import { Leaders } from '../processes/leaders.ts';
+import { processUser } from '../users.ts';
 import { Output, runCommand } from './run-command.ts';
+
+const config = readConfig(
+  {
+    CORRAL_SANDBOX_ID: 's',
+    CORRAL_TOKEN_SHA256: '0'.repeat(64),
+    CORRAL_LISTEN: 'unix:/nowhere',
+    CORRAL_USERS: 'single-user',
+  },
+  1000,
+  '/',
+);
 
 /** Stands still with the whole event loop, as a daemon does on a starved machine. */
 const standStillMs = (durationMs: number) =>
@@ -14,7 +27,7 @@ test('a command that ended in time has not timed out, however late the daemon lo
       argv: ['sh', '-c', 'sleep 0.05; echo done; exit 3'],
       cwd: '/',
       env: { PATH: '/usr/bin:/bin' },
-      user: { name: 'policy', ids: null, takesRoomOf: null, umask: 0o022 },
+      user: processUser(config, 'policy'),
       stdin: undefined,
       timeoutMs: 200,
       keepBytes: 1024,

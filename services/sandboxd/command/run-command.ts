@@ -6,7 +6,7 @@ import { collect } from '../collect.ts';
 import { countAlive, isTreeAlive, killTree, terminateTree } from '../processes/kill-tree.ts';
 import type { Leader, Leaders } from '../processes/leaders.ts';
 import { Capture, nothingCaptured, type RawCapture } from './capture.ts';
-import { NotStarted, type ProcessSpec, spawnWhenAble, type StartedProcess } from './spawn-as.ts';
+import { NotStarted, type ProcessSpec, refusalAt, spawnWhenAble, type StartedProcess } from './spawn-as.ts';
 
 export type CommandSpec = Omit<ProcessSpec, 'stdin'> & {
   /** UTF-8 text; absent = nothing to read. */
@@ -41,7 +41,8 @@ type Stop = 'exited' | 'timed_out' | 'cancelled';
  * Runs one command to its answer:
  *
  *   starting  → running, or done as `not_started`
- *   running   → settling at its own exit, or ending at its timeout or by `cancel`
+ *   running   → settling at its own exit, or ending at its timeout or by `cancel`; done as `not_started` if its program could
+ *             not be run
  *   ending    timeout: TERM to the whole tree, a grace, KILL, unless its caller has no time for that; cancel: KILL at once,
  *             since nobody waits for it → settling
  *   settling  until the pipes were quiet → done; what still runs in the background is left alone, unless it was ended
@@ -75,6 +76,8 @@ async function follow(
   const stop = await firstStop(exited, spec.timeoutMs, cancel);
   if (stop !== 'exited') await end(stop === 'cancelled' || spec.killAtOnce === true, leader.pid);
   const exit = await Promise.race([exited, sleep(exitAfterKillMs, null, { ref: false })]);
+  const refusal = await refusalAt(exit?.code ?? null, started);
+  if (refusal !== null) return neverStarted(refusal);
   await output.settled();
   const alive = countAlive(leader, leaders.sessionsBut(leader));
   return {

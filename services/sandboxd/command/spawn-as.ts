@@ -1,18 +1,21 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import type { Readable } from 'node:stream';
+import { once } from 'node:events';
+import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { monotonicMs } from '../clock.ts';
 import { readProcessTable, readUid } from '../processes/process-table.ts';
 import { signalProcess } from '../processes/kill-tree.ts';
-import type { ProcessRole, ProcessUser } from '../users.ts';
-import { isUnwatched, startWatch, watched } from './spawn-watch.ts';
+import {
+  type Entered,
+  enterArguments,
+  explainRefusal,
+  longestReason,
+  parseRefusal,
+  refusedExit,
+} from './enter.ts';
 
-export type ProcessSpec = {
-  readonly argv: readonly string[];
-  readonly cwd: string;
+export type ProcessSpec = Entered & {
   readonly env: Readonly<Record<string, string>>;
-  readonly user: ProcessUser;
   readonly stdin: 'nothing' | 'pipe';
 };
 
@@ -21,6 +24,11 @@ export type StartedProcess = {
   readonly child: ChildProcess;
   readonly stdout: Readable;
   readonly stderr: Readable;
+  /**
+   * Null once the program runs, or has ended before it could; else why it could not be run. Comes at the latest with the end
+   * of the process. {@link refusalAt} asks for it.
+   */
+  readonly refusal: Promise<NotStarted | null>;
 };
 
 /** The program could not be run at all: no exit code, nothing of it happened. */
@@ -36,7 +44,7 @@ export class NotStarted extends Error {
 
 /** A policy that forks without end takes each place that comes free; so often is one made. */
 const mostTries = 20;
-/** For the program, and for the thread that watches while it is started. */
+/** For the program, and for what it starts. */
 const placesMade = 4;
 /** A killed process is reaped by pid 1, mostly at once. */
 const roomComesMs = 10;
@@ -50,7 +58,7 @@ export async function spawnAs(spec: ProcessSpec): Promise<StartedProcess> {
   const { takesRoomOf } = spec.user;
   for (let tries = 0; ; tries += 1) {
     try {
-      return await spawnWatched(spec);
+      return await spawnEntered(spec);
     } catch (error) {
       const isFull = error instanceof NotStarted && error.errno === 'EAGAIN';
       if (!isFull || tries === mostTries || takesRoomOf === null) throw error;
@@ -67,80 +75,73 @@ function makeRoom(uid: number): void {
   for (const row of newest.slice(0, placesMade)) signalProcess(row, 'SIGKILL');
 }
 
-async function spawnWatched(spec: ProcessSpec): Promise<StartedProcess> {
-  while (isUnwatchedOrThrow(spec)) await startWatchOrThrow(spec);
-  const child = spawnOrThrow(spec); // In the same turn: what was not alive a moment ago is not now.
+async function spawnEntered(spec: ProcessSpec): Promise<StartedProcess> {
+  const child = spawnOrThrow(spec);
   const failed = new Promise<NodeJS.ErrnoException>((resolve) => child.on('error', resolve));
+  // Of a child for which no file could be opened, Node has nothing else either.
+  if (child.pid === undefined) throw notStarted(await failed, spec);
   const { pid, stdout, stderr } = child;
-  if (pid === undefined || stdout === null || stderr === null) throw notStarted(await failed, spec);
+  const status = child.stdio[3];
+  if (stdout === null || stderr === null || !(status instanceof Readable))
+    throw new Error('a process has started without its pipes');
   child.stdin?.on('error', () => {}); // The command may end without having read its input.
-  return { pid, child, stdout, stderr };
+  return { pid, child, stdout, stderr, refusal: readRefusal(status, spec) };
 }
 
-/** Looking takes files; that we can open none is told as what it is. */
-function isUnwatchedOrThrow(spec: ProcessSpec): boolean {
-  try {
-    return isUnwatched(spec.user);
-  } catch (error) {
-    throw notStarted(error as NodeJS.ErrnoException, spec);
-  }
-}
-
-/** No room for a thread is none for a process either; only a want of files is our own. */
-async function startWatchOrThrow(spec: ProcessSpec): Promise<void> {
-  try {
-    await startWatch();
-  } catch (error) {
-    const errno = /EMFILE|ENFILE/.exec(String(error))?.[0] ?? 'EAGAIN';
-    throw new NotStarted(errno, explain(errno, spec));
-  }
-}
-
+/** The fourth pipe is closed before any code of the policy's runs: only `enter` writes there. */
 function spawnOrThrow(spec: ProcessSpec): ChildProcess {
-  const [program = '', ...rest] = spec.argv;
   const stdin = spec.stdin === 'pipe' ? 'pipe' : 'ignore';
-  // The umask is inherited at the fork, which happens inside `spawn`; it is ours again afterwards.
-  const ownUmask = process.umask(spec.user.umask);
   try {
-    return sheltered(spec.user.name, () =>
-      watched(() =>
-        spawn(program, rest, {
-          cwd: spec.cwd,
-          env: spec.env,
-          detached: true,
-          stdio: [stdin, 'pipe', 'pipe'],
-          ...spec.user.ids,
-        }),
-      ),
-    );
+    return spawn(spec.user.enter, enterArguments(spec), {
+      cwd: '/',
+      env: spec.env,
+      detached: true,
+      stdio: [stdin, 'pipe', 'pipe', 'pipe'],
+    });
   } catch (error) {
     throw notStarted(error as NodeJS.ErrnoException, spec);
-  } finally {
-    process.umask(ownUmask);
   }
 }
 
-function notStarted(error: NodeJS.ErrnoException, spec: ProcessSpec): NotStarted {
+async function readRefusal(status: Readable, spec: ProcessSpec): Promise<NotStarted | null> {
+  let text = '';
+  status.setEncoding('latin1');
+  status.on('data', (chunk: string) => (text = (text + chunk).slice(0, longestReason)));
+  status.on('error', () => {}); // 'close' follows.
+  await once(status, 'close');
+  const refusal = parseRefusal(text);
+  if (refusal === null) return null;
+  return new NotStarted(refusal.errno, explainRefusal(refusal.what, refusal.errno, spec));
+}
+
+/**
+ * Why the program of a process that ended with this exit code could not be run; null: it ran. Throws if this machine could open
+ * no file for it, which is no command's failure.
+ */
+export async function refusalAt(
+  exitCode: number | null,
+  started: StartedProcess,
+): Promise<NotStarted | null> {
+  const refusal = exitCode === refusedExit ? await started.refusal : null;
+  if (refusal !== null && ownWants.has(refusal.errno))
+    throw new Error('this machine can open no file', { cause: refusal });
+  return refusal;
+}
+
+/** What a call brings about. A payload whose `enter` cannot be run is not among it. */
+const ofTheCall: ReadonlySet<string> = new Set([
+  'E2BIG',
+  'ERR_INVALID_ARG_VALUE',
+  'EAGAIN',
+  'ENOMEM',
+  'EMFILE',
+  'ENFILE',
+]);
+
+function notStarted(error: NodeJS.ErrnoException, spec: ProcessSpec): Error {
   const errno = error.code ?? 'UNKNOWN';
-  return new NotStarted(errno, explain(errno, spec));
-}
-
-function explain(errno: string, { argv, cwd }: ProcessSpec): string {
-  const program = argv[0] ?? '';
-  switch (errno) {
-    case 'ENOENT':
-      return existsSync(cwd) ? `there is no program ${program}` : `there is no folder ${cwd}`;
-    case 'ENOTDIR':
-      return `${cwd} is not a folder`;
-    case 'EACCES':
-      return `${program} may not be executed, or ${cwd} may not be entered`;
-    case 'EAGAIN':
-      return `the sandbox has no room for another process`;
-    case 'E2BIG':
-      return `the arguments of ${program} are too long`;
-    default:
-      return `${program} could not be started (${errno})`;
-  }
+  if (!ofTheCall.has(errno)) return new Error(`sandboxd cannot run ${spec.user.enter}`, { cause: error });
+  return new NotStarted(errno, explainRefusal('process', errno, spec));
 }
 
 /** That we, or this machine, can open no further file: no command's failure, and never told as one. */
@@ -163,45 +164,5 @@ export async function spawnWhenAble(spec: ProcessSpec): Promise<StartedProcess> 
       if (monotonicMs() > untilMs) throw new Error('sandboxd can open no file', { cause: error });
       await sleep(againMs);
     }
-  }
-}
-
-/**
- * Out of memory, the kernel shall take a command before sandboxd, and what the policy runs before the grader that runs
- * it, or who answers its queries: half and a quarter of the scale that ends at 1000.
- */
-const penalties = { policy: 500, grader: 250, queries: 250 } as const satisfies Record<ProcessRole, number>;
-const highestScore = 1000;
-const scoreFile = '/proc/self/oom_score_adj';
-
-/**
- * Runs `fork` while our own out-of-memory score is raised, so that the child inherits the higher one. The score of a
- * process with another user id could not be written afterwards without more privileges than sandboxd has; going back to
- * the score that we started with needs none. Where /proc does not allow it, the child keeps our score.
- */
-function sheltered<Child>(user: ProcessRole, fork: () => Child): Child {
-  const ownScore = raiseScore(penalties[user]);
-  try {
-    return fork();
-  } finally {
-    if (ownScore !== null) writeScore(ownScore);
-  }
-}
-
-function raiseScore(penalty: number): number | null {
-  try {
-    const ownScore = Number(readFileSync(scoreFile, 'latin1'));
-    return writeScore(Math.min(ownScore + penalty, highestScore)) ? ownScore : null;
-  } catch {
-    return null;
-  }
-}
-
-function writeScore(score: number): boolean {
-  try {
-    writeFileSync(scoreFile, String(score));
-    return true;
-  } catch {
-    return false;
   }
 }

@@ -4,9 +4,8 @@ import { createServer, type Socket } from 'node:net';
 import { resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { behindSandboxd, enterable } from '../command/behind-sandboxd.ts';
 import { commandEnv } from '../command/command-env.ts';
-import { NotStarted, spawnWhenAble, type StartedProcess } from '../command/spawn-as.ts';
+import { NotStarted, refusalAt, spawnWhenAble, type StartedProcess } from '../command/spawn-as.ts';
 import type { Config } from '../config.ts';
 import * as shape from '../http/shape.ts';
 import { killTree } from '../processes/kill-tree.ts';
@@ -205,8 +204,7 @@ function startProgram(
   { argv, cwd, env: added }: PolicyRequest,
 ): Promise<StartedProcess> {
   const variables = commandEnv(env, config.workspace, added);
-  const process = behindSandboxd({ ...enterable(cwd, argv), env: variables }, config);
-  return spawnWhenAble({ ...process, user: processUser(config, 'policy'), stdin: 'pipe' });
+  return spawnWhenAble({ argv, cwd, env: variables, user: processUser(config, 'policy'), stdin: 'pipe' });
 }
 
 /** To its end, also when the program reads no more of it: what nobody reads would hold the connection. */
@@ -241,10 +239,9 @@ function printTo(socket: Socket, { stdout, stderr }: StartedProcess, outputBytes
   return { flooded: flooded.promise, isFlooded: () => leftBytes < 0, closed };
 }
 
-function exitOf({ child }: StartedProcess): Promise<PolicyEnding> {
-  return new Promise((resolve) => {
-    child.once('exit', (code, signal) =>
-      resolve(signal === null ? { kind: 'exited', exitCode: code ?? 0 } : { kind: 'signalled', signal }),
-    );
-  });
+async function exitOf(started: StartedProcess): Promise<PolicyEnding> {
+  const [code, signal] = (await once(started.child, 'exit')) as [number | null, string | null];
+  const refusal = await refusalAt(code, started);
+  if (refusal !== null) return { kind: 'refused', reason: refusal.message };
+  return signal === null ? { kind: 'exited', exitCode: code ?? 0 } : { kind: 'signalled', signal };
 }

@@ -26,6 +26,7 @@ export function helperProcess(
     cwd: '/',
     env: {},
     user: processUser(config, user),
+    isInternal: true,
   };
 }
 
@@ -35,10 +36,10 @@ export function folderOf(config: Config, user: ProcessRole): string {
   return user === 'grader' ? makeGraderFolder(config, 'own') : config.workspace;
 }
 
-/** All that it is made of: who can read these can start it. */
+/** All that it is made of, and what starts it: who can read these can start it. */
 export function helperFiles(config: Config): readonly string[] {
   const { node, script } = helperOf(config);
-  return [...node, script].filter((word) => word.startsWith('/'));
+  return [processUser(config, 'policy').enter, ...node, script].filter((word) => word.startsWith('/'));
 }
 
 /** Of the payload, or of the sources that we run from ourselves. */

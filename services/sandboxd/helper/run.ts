@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { CommandUser } from '#src/protocol/sandboxd/wire.ts';
 import { Capture } from '../command/capture.ts';
-import { NotStarted, spawnWhenAble, type StartedProcess } from '../command/spawn-as.ts';
+import { NotStarted, refusalAt, spawnWhenAble, type StartedProcess } from '../command/spawn-as.ts';
 import type { Config } from '../config.ts';
 import { killTree } from '../processes/kill-tree.ts';
 import { WireError } from '../wire-error.ts';
@@ -32,8 +32,7 @@ export async function startHelper(
   const stdin = readsStdin.has(request[0] ?? '') ? 'pipe' : 'nothing';
   const started = await spawnWhenAble({ ...helperProcess(config, user, request), stdin }).catch(
     (error: unknown) => {
-      if (!(error instanceof NotStarted)) throw error;
-      throw new WireError('internal', `no helper: ${error.message}`, error.errno);
+      throw error instanceof NotStarted ? noHelper(error) : error;
     },
   );
   const deadline = setTimeout(() => void killTree(started.pid), longestMs);
@@ -42,10 +41,15 @@ export async function startHelper(
   return { process: started, succeeded, release: () => clearTimeout(deadline) };
 }
 
-async function succeededOf({ child, stderr }: StartedProcess): Promise<void> {
+const noHelper = ({ message, errno }: NotStarted) =>
+  new WireError('internal', `no helper: ${message}`, errno);
+
+async function succeededOf(started: StartedProcess): Promise<void> {
   const said = new Capture(replyBytes);
-  stderr.on('data', (chunk: Buffer) => said.push(chunk));
-  const [code, signal] = (await once(child, 'close')) as [number | null, string | null];
+  started.stderr.on('data', (chunk: Buffer) => said.push(chunk));
+  const [code, signal] = (await once(started.child, 'close')) as [number | null, string | null];
+  const refusal = await refusalAt(code, started);
+  if (refusal !== null) throw noHelper(refusal);
   if (code !== 0) throw fileError(said.taken().head.toString('utf8'), code, signal);
 }
 

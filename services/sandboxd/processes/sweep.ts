@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { NotStarted, spawnAs } from '../command/spawn-as.ts';
+import { NotStarted, refusalAt, spawnAs } from '../command/spawn-as.ts';
 import type { Config } from '../config.ts';
 import { processUser, type ProcessUser } from '../users.ts';
 import type { Leaders } from './leaders.ts';
@@ -56,6 +56,8 @@ export async function sweepUser(user: ProcessUser): Promise<Swept> {
 
 /** One that the user's own processes kill before it has killed them is followed by another. */
 const mostKillers = 20;
+/** A killer takes milliseconds; one that the user's processes have stopped would never end. */
+const killerMs = 1_000;
 
 async function killUntilOver(user: ProcessUser): Promise<boolean> {
   for (let tries = 0; tries < mostKillers; tries += 1) {
@@ -69,11 +71,15 @@ async function killUntilOver(user: ProcessUser): Promise<boolean> {
 async function killAsUser(user: ProcessUser): Promise<boolean> {
   const argv = ['/bin/sh', '-c', 'kill -9 -1; exit 0'];
   try {
-    const { child } = await spawnAs({ argv, cwd: '/', env: {}, user, stdin: 'nothing' });
-    const [exitCode] = (await once(child, 'exit')) as [number | null];
-    return exitCode === 0;
+    const started = await spawnAs({ argv, cwd: '/', env: {}, user, stdin: 'nothing', isInternal: true });
+    const late = setTimeout(() => void started.child.kill('SIGKILL'), killerMs);
+    const [exitCode] = (await once(started.child, 'exit').finally(() => clearTimeout(late))) as [
+      number | null,
+    ];
+    const refusal = await refusalAt(exitCode, started);
+    return exitCode === 0 || refusal?.errno === 'ENOENT';
   } catch (error) {
-    if (error instanceof NotStarted) return error.errno === 'ENOENT';
+    if (error instanceof NotStarted) return false;
     throw error;
   }
 }

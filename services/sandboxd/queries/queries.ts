@@ -74,7 +74,9 @@ export class Queries {
     const first = await Promise.race([answerer.frames.next(), sleep(startMs, null, { ref: false })]);
     if (first !== null && first.done !== true) return answerer;
     await this.#end(answerer);
-    throw new NotStarted('ETIMEDOUT', 'what answers queries did not start');
+    // Only of a process that has ended is it certain that the reason comes.
+    const refusal = first === null ? null : await process.refusal;
+    throw refusal ?? new NotStarted('ETIMEDOUT', 'what answers queries did not start');
   }
 
   async #exchange(

@@ -4,9 +4,7 @@
  *
  *   lib/ld.so      the ELF loader and, beside it, every library that Node needs
  *   node           the Node binary
- *   behind         a program that runs another one with less right to the CPU
- *   close-from     a program that runs another one without the descriptors of the process that started it
- *   sandboxd/      the bundled JavaScript of sandboxd and of its helper
+ *   sandboxd/      the bundled JavaScript of sandboxd and of its helper, and `enter`, through which it starts every program
  *
  * The loader is told its library path as an argument, which children do not inherit: the image's own programs find
  * their own libraries, never ours.
@@ -15,13 +13,13 @@ export const payloadLayout = {
   libraries: 'lib',
   loader: 'lib/ld.so',
   node: 'node',
-  behind: 'behind',
-  closeFrom: 'close-from',
   code: 'sandboxd',
+  // Next to the code that cannot do without it: a controller of any version copies both or neither.
+  enter: 'sandboxd/enter',
 } as const;
 
-/** sandboxd itself, the helper that it starts for one request, and a thread that it starts where it must. */
-export type PayloadEntry = 'main' | 'helper' | 'spawn-watcher';
+/** sandboxd itself, and the helper that it starts for one request. */
+export type PayloadEntry = 'main' | 'helper';
 
 /** Where the payload is in every sandbox, whoever made it. */
 export const payloadMountPoint = '/opt/corral';
@@ -33,15 +31,16 @@ export const graderMountPoint = '/run/corral-grader';
 export const payloadEntry = (mountPoint: string, entry: PayloadEntry): string =>
   `${mountPoint}/${payloadLayout.code}/${entry}.cjs`;
 
-/** Before the path of a program, its name and its arguments, it runs that with less right to the CPU than sandboxd has. */
-export const payloadBehind = (mountPoint: string): string => `${mountPoint}/${payloadLayout.behind}`;
+/** The program that changes user, folder and limits, then becomes another program; `infra/payload/enter` has its source. */
+export const payloadEnter = (mountPoint: string): string => `${mountPoint}/${payloadLayout.enter}`;
 
 /** An argv that closes the descriptors from `first` on, then becomes the shell. Its arguments follow. */
 export const shellClosingFrom = (payloadFolder: string, first: number): readonly string[] => [
-  `${payloadFolder}/${payloadLayout.closeFrom}`,
+  payloadEnter(payloadFolder),
+  '--close-from',
   String(first),
+  '--',
   '/bin/sh',
-  'sh',
 ];
 
 /** The payload's Node as the beginning of an argv, before Node's own flags. */

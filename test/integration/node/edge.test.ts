@@ -1,8 +1,8 @@
-import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { closeFromProgram } from '#infra/payload/close-from.ts';
+import { enterFile } from '#infra/payload/enter/compile.ts';
 import { type RunningNode, startNode } from '#services/node/wiring.ts';
 import { createLocalProvider, type LocalProvider } from '#src/adapters/local/provider.ts';
 import { failsEverywhere } from '#src/failure/codes.ts';
@@ -58,9 +58,9 @@ describe('a node whose sandboxes misbehave', () => {
   beforeEach(async () => {
     stateFolder = await mkdtemp(join(tmpdir(), 'corral-node-'));
     // What else of the payload a launch runs.
-    await writeFile(join(stateFolder, payloadLayout.closeFrom), closeFromProgram(process.arch), {
-      mode: 0o755,
-    });
+    const enter = join(stateFolder, payloadLayout.enter);
+    await mkdir(dirname(enter));
+    await copyFile(enterFile(process.arch), enter);
   });
   afterEach(async () => {
     await events.stop();

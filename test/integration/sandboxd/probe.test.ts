@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
   chownSync,
+  copyFileSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -12,8 +13,9 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { enterFile } from '#infra/payload/enter/compile.ts';
 import { LinkError } from '#src/ports/sandbox-link.ts';
-import { payloadEntry, payloadNodeArgv } from '#src/protocol/sandboxd/payload-layout.ts';
+import { payloadEnter, payloadEntry, payloadNodeArgv } from '#src/protocol/sandboxd/payload-layout.ts';
 import type { ProbeDepth } from '#src/protocol/sandboxd/wire.ts';
 import {
   aBind,
@@ -52,11 +54,12 @@ describe('a probe', () => {
   const inSources = (options?: TestSandboxdOptions) => started(startSandboxd(options));
 
   it('that is brief starts no helper where the shell finds nothing amiss', async () => {
-    // A payload in which everything lies at its place and nothing works.
+    // A payload in which every file is at its place, and only what starts programs works.
     for (const file of [...payloadNodeArgv(folder), payloadEntry(folder, 'helper')].filter(isFile)) {
       mkdirSync(dirname(file), { recursive: true });
       writeFileSync(file, 'no program', { mode: 0o644 });
     }
+    copyFileSync(enterFile(process.arch), payloadEnter(folder));
     const sandboxd = await inSources({ env: { CORRAL_PAYLOAD: folder } });
     expect(await outcome(sandboxd, 'brief')).toBe('passed');
     expect(await outcome(sandboxd, 'whole')).toContain('no helper');
@@ -102,7 +105,7 @@ describe('a probe', () => {
 
   it('that is brief, where a helper could not be read, says what a whole one says', async () => {
     const sandboxd = await inSources({ env: { CORRAL_PAYLOAD: join(folder, 'nowhere') } });
-    expect(await outcome(sandboxd, 'brief')).toContain('no helper: there is no program');
+    expect(await outcome(sandboxd, 'brief')).toContain('sandboxd cannot run');
   });
 
   it.each(depths)('that is %s names a workspace in which the policy may not write', async (depth) => {

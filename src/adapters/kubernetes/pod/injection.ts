@@ -48,7 +48,7 @@ function copier(image: string, imagePullPolicy: string, users: Users): V1Contain
 }
 
 /** What an image of another version has not, its sandboxd needs not. */
-const copied = [payloadLayout.libraries, payloadLayout.node, payloadLayout.behind, payloadLayout.code];
+const copied = [payloadLayout.libraries, payloadLayout.node, payloadLayout.code];
 const copyScript = `for (const name of ${JSON.stringify(copied)}) if (fs.existsSync('/' + name)) fs.cpSync('/' + name, '${places.payload}/' + name, { recursive: true })`;
 
 /**
