@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, closeSync, mkdirSync, mkdtempSync, openSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -42,6 +42,8 @@ export type TestSandboxdOptions = {
   readonly shell?: boolean;
   /** Only in bubblewrap: this machine's programs are there too. */
   readonly programs?: boolean;
+  /** Numbers under which it finds this machine's root folder open at its start. */
+  readonly inherited?: readonly number[];
 };
 
 /** Ids that nobody else on this machine has, another test's worker included: killing all of theirs hits nobody. */
@@ -141,13 +143,17 @@ async function start(
   workspace: string,
   argv: readonly string[],
   settings: Readonly<Record<string, string>>,
-  { users = 'two-user', env = {} }: TestSandboxdOptions,
+  { users = 'two-user', env = {}, inherited = [] }: TestSandboxdOptions,
 ): Promise<TestSandboxd> {
   const sandbox = sandboxId(`s-${randomBytes(4).toString('hex')}`);
   const token = randomBytes(16).toString('hex');
   const [program = '', ...rest] = argv;
+  const root = openSync('/', 'r');
   const child = spawn(program, rest, {
-    stdio: ['ignore', 'inherit', 'pipe'],
+    stdio: Array.from({ length: Math.max(2, ...inherited) + 1 }, (_, number) => {
+      if (number <= 2) return (['ignore', 'inherit', 'pipe'] as const)[number];
+      return inherited.includes(number) ? root : 'ignore';
+    }),
     env: {
       PATH: '/usr/bin:/bin',
       CORRAL_SANDBOX_ID: sandbox,
@@ -161,6 +167,8 @@ async function start(
       ...env,
     },
   });
+  closeSync(root);
+  if (child.stderr === null) throw new Error('sandboxd has no stderr');
   const boot = bootId(await bootOf(child.stderr));
   const link = createSandboxdHttpLink({ tokenOf: () => token, connectTimeoutMs: 2000 });
   const target = { sandbox, boot, address: sandboxAddress(`unix:${folder}/d.sock`) };

@@ -48,8 +48,8 @@ const option = (name: string, value: string | number | null | undefined): readon
 export const commandNiceness = 10;
 
 /**
- * A helper works where the policy has all the processes that it may have. Node has HELPER_THREADS threads in one; two
- * helpers at a time are the usual most, a tool and a transfer.
+ * A helper works where the policy has all the processes that it may have. It has 4 threads, and 4 more while it works with files;
+ * this is room for two, a tool and a transfer.
  */
 const helperTasks = 16;
 
