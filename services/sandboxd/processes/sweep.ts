@@ -4,8 +4,15 @@ import { NotStarted, refusalAt, spawnAs } from '../command/spawn-as.ts';
 import type { Config } from '../config.ts';
 import { processUser, type ProcessUser } from '../users.ts';
 import type { Leaders } from './leaders.ts';
-import { lineageOf, type ProcessRow, readProcessTable, readUid, treeOf } from './process-table.ts';
-import { stopAndKill } from './kill-tree.ts';
+import {
+  lineageOf,
+  type ProcessRow,
+  readProcess,
+  readProcessTable,
+  readUid,
+  treeOf,
+} from './process-table.ts';
+import { signalProcess, stopAndKill } from './kill-tree.ts';
 
 /*
  * Killing all that commands left running, whatever they did to stay. Before a score is read nothing of the policy's and
@@ -56,8 +63,8 @@ export async function sweepUser(user: ProcessUser): Promise<Swept> {
 
 /** One that the user's own processes kill before it has killed them is followed by another. */
 const mostKillers = 20;
-/** A killer takes milliseconds; one that the user's processes have stopped would never end. */
-const killerMs = 1_000;
+/** So often is a killer looked at: one that the user's processes have stopped would never end. A slow one is left alone. */
+const stoppedLookMs = 1_000;
 
 async function killUntilOver(user: ProcessUser): Promise<boolean> {
   for (let tries = 0; tries < mostKillers; tries += 1) {
@@ -72,16 +79,20 @@ async function killAsUser(user: ProcessUser): Promise<boolean> {
   const argv = ['/bin/sh', '-c', 'kill -9 -1; exit 0'];
   try {
     const started = await spawnAs({ argv, cwd: '/', env: {}, user, stdin: 'nothing', isInternal: true });
-    const late = setTimeout(() => void started.child.kill('SIGKILL'), killerMs);
-    const [exitCode] = (await once(started.child, 'exit').finally(() => clearTimeout(late))) as [
-      number | null,
-    ];
+    const looking = setInterval(() => killIfStopped(started.pid), stoppedLookMs);
+    const exited = once(started.child, 'exit').finally(() => clearInterval(looking));
+    const [exitCode] = (await exited) as [number | null];
     const refusal = await refusalAt(exitCode, started);
     return exitCode === 0 || refusal?.errno === 'ENOENT';
   } catch (error) {
     if (error instanceof NotStarted) return false;
     throw error;
   }
+}
+
+function killIfStopped(pid: number): void {
+  const row = readProcess(pid);
+  if (row?.state === 'T') signalProcess(row, 'SIGKILL');
 }
 
 /** Bubblewrap's init is pid 1 and starts us as 2. Asked twice, because a mistake here would end a whole machine. */
