@@ -1,8 +1,8 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { sandboxdArgv } from '#src/protocol/sandboxd/payload-layout.ts';
+import { payloadLayout, sandboxdArgv } from '#src/protocol/sandboxd/payload-layout.ts';
 import { buildPayload } from './payload.ts';
 import { parseLdd } from './runtime.ts';
 
@@ -16,6 +16,7 @@ describe('buildPayload', () => {
     expect(other).toEqual(one);
     expect(await readdir(target)).toEqual([`payload-${one.key}`]);
     expect((await readdir(one.dir)).toSorted()).toEqual(['lib', 'node', 'sandboxd']);
+    expect((await stat(join(one.dir, payloadLayout.enter))).mode & 0o777).toBe(0o755);
   });
 });
 

@@ -4,7 +4,7 @@
  *   enter [OPTION]... -- PROGRAM [ARGUMENT]...     127 = PROGRAM could not be run
  *
  *   --status         descriptor 3 gets the reason if PROGRAM cannot be run, and is closed when PROGRAM runs
- *   --close-from N   closes the descriptors from N on; default: 3, with --status 4
+ *   --close-from N   closes the descriptors from N on (Linux 5.9); default: 3, with --status 4
  *   --oom N          score for the kernel's choice of a process to kill
  *   --nice N         priority
  *   --umask OCTAL
@@ -13,9 +13,9 @@
  *   --cwd FOLDER     working folder, entered as that user
  *   --filter         seccomp filter of filter.h, for PROGRAM and all that it starts
  *
- * The process that starts a program waits until the kernel has opened the program's file. The owner of a file may delay that for
- * as long as it likes (a lease), and may stop a process that already has its user id. sandboxd has one thread, so it waits for this
- * file only, which no policy owns. The wait for PROGRAM happens in here, where it delays one call.
+ * The process that starts a program waits until the kernel has opened the program's file. The owner of a file may delay that
+ * (a lease), and may stop a process that already has its user id. sandboxd has one thread, so it waits for this file only, which
+ * no policy owns. The wait for PROGRAM happens in here, where it delays one call.
  *
  * No libc: a sandbox's image has none that this file could count on, and each start would pay for it.
  * filter.h and the compiled files are written by `node infra/payload/enter/main.ts`.
@@ -24,7 +24,7 @@
 
 typedef long word;
 
-enum { NOT_FOUND = -2, TOO_LONG = -7, NO_EXEC_FORMAT = -8, NO_ACCESS = -13, NO_DEVICE = -19, NOT_A_FOLDER = -20, INVALID = -22,
+enum { NOT_FOUND = -2, NO_EXEC_FORMAT = -8, NO_ACCESS = -13, NO_DEVICE = -19, NOT_A_FOLDER = -20, INVALID = -22,
   NAME_TOO_LONG = -36, TIMED_OUT = -110, STALE = -116 };
 enum { WRITE_ONLY = 1, CURRENT_FOLDER = -100, SET_FLAGS = 2, CLOSE_ON_EXEC = 1, NPROC = 6, NO_NEW_PRIVILEGES = 38, SECCOMP = 22,
   FILTER = 2 };
