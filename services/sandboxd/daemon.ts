@@ -62,7 +62,7 @@ export function createDaemon(
   const outputs = new Outputs(outputRoomBytes);
   const background = new BackgroundTime(() => momentNow(config.cgroupCpu));
   const starter = callStarter(config, env, leaders, turns, outputs, background);
-  const journal = new Journal(journalLimits, starter);
+  const journal = new Journal(journalLimits, starter, monotonicMs);
   const done = { probed: false, filesPut: 0 };
   const uploads = new Uploads(maxCallsOfLife);
   const binding = new Binding();

@@ -1,7 +1,7 @@
 import { noneFailed, NotYet, type RetryDeps, retrying, type Tries } from '../waiting/retries.ts';
 import { retryPolicies } from '../waiting/retry-policies.ts';
 import { Deadline } from '../waiting/deadline.ts';
-import { asFailure, Failure } from '../failure/failure.ts';
+import { Failure } from '../failure/failure.ts';
 import type { CallStore, Repeated } from '../ports/fleet/calls.ts';
 import type { ClaimStore } from '../ports/fleet/claims.ts';
 import type { LifecycleStore } from '../ports/fleet/lifecycle.ts';
@@ -13,6 +13,7 @@ import type { Wakes } from '../claiming/waiting-room.ts';
 import { targetOf } from '../claiming/target.ts';
 import { callConflict, type Running } from './work.ts';
 import { nextStep, undisturbed } from './next-step.ts';
+import { orNull } from './or-null.ts';
 
 export type ExchangeDeps = RetryDeps & {
   readonly calls: Pick<CallStore, 'lookup'>;
@@ -151,16 +152,6 @@ async function livesElsewhere(deps: ExchangeDeps, { rollout }: Running): Promise
   const { owner, epoch } = rollout;
   const now = await orNull(() => deps.claims.find(owner, owner.attempt));
   return now !== null && now.epoch !== null && now.epoch.sandbox !== epoch?.sandbox;
-}
-
-/** Null where fleet state cannot be asked right now, which says nothing. */
-async function orNull<Answer>(ask: () => Promise<Answer | null>): Promise<Answer | null> {
-  try {
-    return await ask();
-  } catch (thrown) {
-    if (asFailure(thrown).retry === 'no') throw thrown;
-    return null;
-  }
 }
 
 /**

@@ -30,11 +30,20 @@ type JudgedCall = Pick<Running, 'work' | 'rollout'>;
  */
 export function judgeAnswer(running: JudgedCall, answer: CallAnswer): Judged {
   const { work, rollout } = running;
+  if (isLate(answer)) return withoutTurn(work);
   if (saysBackendFailed(work, answer) && (work.exitsAreSandboxds || !rollout.trainerActed))
     return { settlement: dependencyFailed(work, answer), result: null };
   const result = resultOf(running, answer);
   return { settlement: settlementOf(work, { ...ranAs(answer), ...codesOf(answer) }), result };
 }
+
+/** Its rollout's time was over before its turn came, by fleet state's own word: as if it had been sent now. */
+function withoutTurn(work: Tracked): Judged {
+  const result = refusedResult(work, 'time_spent');
+  return { settlement: refusedSettlement(work, result), result };
+}
+
+const isLate = ({ ending }: CallAnswer): boolean => ending.kind === 'not_started' && ending.late === true;
 
 export function saysBackendFailed(work: Tracked, answer: CallAnswer): boolean {
   return answer.ending.kind === 'exited' && work.infrastructureExits.includes(answer.ending.exitCode);

@@ -164,14 +164,15 @@ function toolTodo(
 ): Todo {
   const checked = parsed.ok ? checkArguments(tool, parsed.value) : parsed;
   if (!checked.ok) return badArguments(rollout.environment, checked.reason);
-  return runTodo(
-    rollout,
-    digest,
-    asked.tool,
-    actionOf(tool, checked.value, rollout.exposed),
-    asked.timeoutMs ?? tool.timeoutMs,
-    timings,
-  );
+  const action = actionOf(tool, checked.value, rollout.exposed);
+  const askedMs = asked.timeoutMs ?? tool.timeoutMs;
+  const todo = runTodo(rollout, digest, asked.tool, action, askedMs, timings);
+  return { ...todo, request: { ...todo.request, ...overtimeOf(todo.request, tool) } };
+}
+
+/** A harness may let the model choose a timeout. After the rollout's time a call runs no longer than its tool would. */
+function overtimeOf({ timeoutMs }: CallRequest, tool: Tool): Pick<CallRequest, 'overtimeMs'> {
+  return timeoutMs > tool.timeoutMs ? { overtimeMs: tool.timeoutMs } : {};
 }
 
 function runTodo(

@@ -1,9 +1,9 @@
 import { refusal } from '../claiming/refusal.ts';
 import { targetOf } from '../claiming/target.ts';
 import type { Timings } from '../model/timings.ts';
-import type { CallSummary, RolloutRecord } from '../ports/fleet/records.ts';
+import type { CallSummary } from '../ports/fleet/records.ts';
 import type { SandboxLink } from '../ports/sandbox-link.ts';
-import { type AdmissionDeps, admitOrObtain } from './admission.ts';
+import { type AdmissionDeps, admitOrObtain, type AdmittedCall } from './admission.ts';
 import { callConflict, type CallResult, type Running, type Todo, type Tracked, type Work } from './work.ts';
 import {
   type Judged,
@@ -21,6 +21,7 @@ import type { WorkMetrics } from '../ports/gateway-metrics.ts';
 import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
 import type { Confirmations } from './confirmations.ts';
 import { exchange, type ExchangeDeps } from './exchange.ts';
+import { startBound, type StartBoundDeps } from './start-bound.ts';
 import type { Joined, Ongoing } from '../waiting/ongoing.ts';
 
 /** What it takes to bring a call that was sent to its end. */
@@ -33,7 +34,9 @@ export type CarryOutDeps = ExchangeDeps &
     readonly timings: Pick<Timings, 'settleGraceMs'>;
   };
 
-export type RunCallDeps = AdmissionDeps & CarryOutDeps & { readonly link: Pick<SandboxLink, 'call'> };
+export type RunCallDeps = AdmissionDeps &
+  CarryOutDeps &
+  StartBoundDeps & { readonly link: Pick<SandboxLink, 'call'> };
 
 /**
  * A tool call from request to answer:
@@ -77,16 +80,23 @@ async function admitAndSend(
     case 'broken':
       return settleRefused(deps, work, brokenResult(work, admitted.rollout.broken ?? 'unknown'));
     case 'dispatch':
-      return awaitOngoing(deps, sending(deps, work, admitted.rollout, waitedMs), deadline);
+      return awaitOngoing(deps, sending(deps, work, admitted, waitedMs), deadline);
   }
 }
 
 type Sendable = Work & { readonly todo: Extract<Todo, { kind: 'run' }> };
 
-function sending(deps: RunCallDeps, work: Sendable, rollout: RolloutRecord, waitedMs: number): Running {
+function sending(
+  deps: RunCallDeps,
+  work: Sendable,
+  { rollout, timeLeftMs }: Pick<Extract<AdmittedCall, { kind: 'dispatch' }>, 'rollout' | 'timeLeftMs'>,
+  waitedMs: number,
+): Running {
   const { request } = work.todo;
   const target = targetOf(rollout);
-  const ask: Running['ask'] = (waitMs, signal) => deps.link.call(target, work.call, request, waitMs, signal);
+  const bound = startBound(deps, work, timeLeftMs);
+  const ask: Running['ask'] = async (waitMs, signal) =>
+    deps.link.call(target, work.call, { ...request, ...(await bound()) }, waitMs, signal);
   return { work, rollout, timeoutMs: request.timeoutMs, waitedMs, toSend: true, ask };
 }
 

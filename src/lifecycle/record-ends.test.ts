@@ -189,6 +189,7 @@ function settling(tainted: boolean, summaries: readonly CallSummary[]) {
     overdue: notAsked,
     withdraw: notAsked,
     unsent: notAsked,
+    timeLeft: notAsked,
     lookup: notAsked,
     list: async () => [own, ...summaries],
     transcript: notAsked,

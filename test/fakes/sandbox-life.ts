@@ -37,8 +37,10 @@ export class SandboxLife {
     this.#sandbox = sandbox;
     this.boot = boot;
     this.#probed = probed;
-    this.#journal = new Journal(journalLimits, (call, request, cancel) =>
-      started(call, run(call, request), cancel),
+    this.#journal = new Journal(
+      journalLimits,
+      (call, request, cancel) => started(call, run(call, request), cancel),
+      () => performance.now(),
     );
   }
 

@@ -28,7 +28,7 @@ export function createInhabitant({ uid, env }: Resident): Inhabitant {
   const boot = randomBytes(12).toString('hex');
   const daemon = {
     ...createDaemon(config, env, boot, () => {}),
-    journal: new Journal(journalLimits, whoAmI(config.sandbox)),
+    journal: new Journal(journalLimits, whoAmI(config.sandbox), () => performance.now()),
   };
   const server = createHttpServer(daemon);
   return {

@@ -40,14 +40,19 @@ export function decodeAnswer(raw: RawAnswer): CallAnswer {
 
 /** Of a call that was cancelled before anything of it ran. */
 export function cancelledAnswer(callId: string): RawAnswer {
+  return emptyAnswer(callId, { kind: 'cancelled' });
+}
+
+/** Of a call whose turn came after its rollout's time was over. */
+export function lateAnswer(callId: string): RawAnswer {
+  const message = 'the time of the rollout was over before its turn came';
+  // ETIME, as a timer that expired. A gateway of before reads it as a command that did not start.
+  return emptyAnswer(callId, { kind: 'not_started', errno: 'ETIME', message, late: true });
+}
+
+function emptyAnswer(callId: string, ending: Ending): RawAnswer {
   const evidence = { durationMs: 0, outOfMemoryKills: null, escapedProcesses: 0, backgroundProcesses: 0 };
-  return {
-    callId,
-    ending: { kind: 'cancelled' },
-    stdout: nothingCaptured,
-    stderr: nothingCaptured,
-    evidence,
-  };
+  return { callId, ending, stdout: nothingCaptured, stderr: nothingCaptured, evidence };
 }
 
 type Streams = Readonly<Record<OutputStream, RawCapture>>;

@@ -42,6 +42,11 @@ export class BackgroundTime {
     this.#workedMs = 0;
     return tookMs;
   }
+
+  /** A call that took it did not run: the next one is charged. */
+  giveBack(tookMs: number): void {
+    this.#workedMs += tookMs;
+  }
 }
 
 /** A container sees its own group at the root of the tree: version 2, then version 1. */

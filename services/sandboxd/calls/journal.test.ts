@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { CallRequest } from '#src/protocol/sandboxd/wire.ts';
+import { createFakeClock } from '#test/fakes/clock.ts';
 import { nothingCaptured } from '../command/capture.ts';
 import { cancelledAnswer, type RawAnswer } from './answer.ts';
-import { awaitAnswer, Journal } from './journal.ts';
+import { awaitAnswer, Journal, type StartCall } from './journal.ts';
 
 const never = new AbortController().signal;
 const roomy = { bytes: 1_000_000, waiting: 10, calls: 100 };
@@ -11,6 +12,12 @@ const refusal = (code: string) => expect.objectContaining({ code });
 function request(digest = 'd', keepBytes = 1000): CallRequest {
   return { digest, keepBytes, timeoutMs: 1000, action: { kind: 'exec', argv: ['true'] } };
 }
+
+/** Of this size one fits into 10,000 bytes, beside an answer without output. */
+const within = (startWithinMs?: number): CallRequest => ({
+  ...request('d', 3900),
+  ...(startWithinMs !== undefined && { startWithinMs }),
+});
 
 function answerOf(callId: string, keptBytes = 0): RawAnswer {
   const stdout = { head: Buffer.alloc(keptBytes, 'x'), tail: Buffer.alloc(0), totalBytes: keptBytes };
@@ -24,20 +31,25 @@ function answerOf(callId: string, keptBytes = 0): RawAnswer {
 
 /** A journal whose calls end when the test says so. */
 function journalOf(limits = roomy) {
+  const clock = createFakeClock();
   const started: string[] = [];
-  const finishers = new Map<string, (answer: RawAnswer) => void>();
-  const journal = new Journal(limits, (callId, _request, cancel) => {
+  const finishers = new Map<string, (answer: RawAnswer | 'late') => void>();
+  const left = new Map<string, () => number>();
+  const start: StartCall = (callId, _request, cancel, leftMs) => {
     started.push(callId);
     return new Promise((resolve) => {
       finishers.set(callId, resolve);
+      left.set(callId, leftMs);
       cancel.addEventListener('abort', () => resolve(cancelledAnswer(callId)));
     });
-  });
+  };
+  const journal = new Journal(limits, start, () => clock.monotonicMs());
   const finish = async (callId: string, keptBytes = 0) => {
     finishers.get(callId)?.(answerOf(callId, keptBytes));
     await awaitAnswer(journal.find(callId), 1000, never);
   };
-  return { journal, started, finish };
+  const loseTurn = (callId: string) => finishers.get(callId)?.('late');
+  return { journal, clock, started, finish, loseTurn, leftMsOf: (callId: string) => left.get(callId)?.() };
 }
 
 describe('Journal', () => {
@@ -147,6 +159,66 @@ describe('Journal', () => {
     expect(await awaitAnswer(running, 20, never)).toBe('running');
     expect(await awaitAnswer(waiting, 20, never)).toBe('running');
     expect(started).toEqual(['a']);
+  });
+
+  describe('of calls that wait until their rollout’s time is over', () => {
+    const full = { ...roomy, bytes: 10_000 };
+    const late = { ending: { kind: 'not_started', late: true } };
+
+    it('forgets those that would start after it, also behind a call that finds no room, and says running to who waits', async () => {
+      const { journal, clock, started, finish } = journalOf(full);
+      journal.receive('a', within(100));
+      const waiting = [awaitAnswer(journal.receive('b', within()), 1000, never)];
+      waiting.push(awaitAnswer(journal.receive('c', within(100)), 60_000, never));
+      await clock.advance(100);
+      journal.receive('d', within());
+      expect(await waiting[1]).toBe('running');
+      expect(journal.list().map(({ callId }) => callId)).toEqual(['a', 'b', 'd']);
+      await finish('a');
+      expect(started).toEqual(['a', 'b']);
+    });
+
+    it('runs one that has started to its end, whatever is said of the time since', async () => {
+      const { journal, clock, finish, leftMsOf } = journalOf();
+      const running = journal.receive('a', within(100));
+      await clock.advance(150);
+      expect(leftMsOf('a')).toBe(-50);
+      expect(await awaitAnswer(journal.receive('a', within(0)), 0, never)).toBe('running');
+      await finish('a');
+      expect(await awaitAnswer(running, 0, never)).toMatchObject({ ending: { kind: 'exited' } });
+    });
+
+    it('ends one as late for good when it is sent without any time left, and never starts it', async () => {
+      const { journal, started, finish } = journalOf(full);
+      journal.receive('a', within());
+      journal.receive('b', within());
+      for (const callId of ['b', 'c']) {
+        expect(await awaitAnswer(journal.receive(callId, within(0)), 0, never)).toMatchObject(late);
+        expect(await awaitAnswer(journal.receive(callId, within(5_000)), 0, never)).toMatchObject(late);
+      }
+      await finish('a');
+      expect(started).toEqual(['a']);
+    });
+
+    it('starts one that is sent again with more time', async () => {
+      const { journal, clock, started, finish } = journalOf(full);
+      journal.receive('a', within());
+      journal.receive('b', within(100));
+      await clock.advance(100);
+      journal.receive('b', within(100));
+      await finish('a');
+      expect(started).toEqual(['a', 'b']);
+    });
+
+    it('forgets one that waited for its turn elsewhere, and gives its room to the next', async () => {
+      const { journal, started, loseTurn } = journalOf(full);
+      const waiting = awaitAnswer(journal.receive('a', within(100)), 60_000, never);
+      journal.receive('b', within());
+      loseTurn('a');
+      expect(await waiting).toBe('running');
+      expect(started).toEqual(['a', 'b']);
+      expect(() => journal.find('a')).toThrow(refusal('unknown_call'));
+    });
   });
 
   it('takes no more calls than one life may have, nor more waiting ones', () => {

@@ -1,6 +1,13 @@
 import type { CallAnswer, CallRequest, Identity } from '#src/protocol/sandboxd/wire.ts';
 import { WireError } from '../wire-error.ts';
-import { answerBytes, cancelledAnswer, decodeAnswer, type RawAnswer, reservedBytes } from './answer.ts';
+import {
+  answerBytes,
+  cancelledAnswer,
+  decodeAnswer,
+  lateAnswer,
+  type RawAnswer,
+  reservedBytes,
+} from './answer.ts';
 
 type JournalLimits = {
   /** Answers kept and room reserved for those to come. */
@@ -13,9 +20,15 @@ type JournalLimits = {
 
 /**
  * Runs a call. It never rejects: whatever goes wrong with a command is an ending. A mistake of our own in there ends this
- * process, and a lost sandbox is the honest answer to it.
+ * process, and a lost sandbox is the honest answer to it. `leftMs` returns how long it may still wait for its turn. `late`: it
+ * waited for longer, so nothing ran.
  */
-export type StartCall = (callId: string, request: CallRequest, cancel: AbortSignal) => Promise<RawAnswer>;
+export type StartCall = (
+  callId: string,
+  request: CallRequest,
+  cancel: AbortSignal,
+  leftMs: () => number,
+) => Promise<RawAnswer | 'late'>;
 
 /**
  * Every call by its id, so that it runs at most once however often it is sent:
@@ -26,7 +39,9 @@ export type StartCall = (callId: string, request: CallRequest, cancel: AbortSign
  *   confirmed  somebody else has stored it: only id and digest stay
  *
  *   received → running → done → confirmed, and received → done when it is cancelled before it ran. What was not done
- *   when this life ended is never done.
+ *   when this life ended is never done. A call that waits until its rollout's time is over does not start: it is forgotten, and
+ *   whoever sent it asks fleet state whether that time was extended. If it was not, the call is sent once more, as late, and
+ *   received → done. So a queue, which a policy can make as long as it likes, adds no time to its rollout.
  *
  * Kept bytes are bounded. A running call has the most that it may keep reserved, so that the bound holds when it ends.
  */
@@ -34,26 +49,41 @@ export class Journal {
   readonly #entries = new Map<string, JournalEntry>();
   readonly #limits: JournalLimits;
   readonly #start: StartCall;
+  readonly #nowMs: () => number;
   #usedBytes = 0;
   #graded = false;
   #abandoned = false;
 
-  constructor(limits: JournalLimits, start: StartCall) {
+  /** `nowMs`: of a clock that only goes forward. */
+  constructor(limits: JournalLimits, start: StartCall, nowMs: () => number) {
     this.#limits = limits;
     this.#start = start;
+    this.#nowMs = nowMs;
   }
 
   /** Takes a new call or finds a known one. Throws `call_conflict`, `answer_confirmed`, `graded`, `calls_used_up` or `journal_full`. */
   receive(callId: string, request: CallRequest): JournalEntry {
     const known = this.#entries.get(callId);
-    if (known !== undefined) return matching(known, request.digest);
+    const entry = known === undefined ? this.#add(callId, request) : matching(known, request.digest);
+    this.#boundStart(entry, request.startWithinMs);
+    this.#startWhatFits();
+    return entry;
+  }
+
+  #add(callId: string, request: CallRequest): JournalEntry {
     if (request.action.kind === 'grade') this.beginGrading();
     else this.requireUngraded();
     this.#requireSpace();
     const entry = new JournalEntry(callId, request);
     this.#entries.set(callId, entry);
-    this.#startWhatFits();
     return entry;
+  }
+
+  /** The latest request has fleet state's latest word. */
+  #boundStart(entry: JournalEntry, startWithinMs: number | undefined): void {
+    entry.startByMs = startWithinMs === undefined ? Infinity : this.#nowMs() + startWithinMs;
+    if (startWithinMs === 0 && entry.state === 'received')
+      this.#endUnstarted(entry, lateAnswer(entry.callId));
   }
 
   /** From now on no other kind of call is taken. */
@@ -86,7 +116,10 @@ export class Journal {
   cancel(callId: string): void {
     const entry = this.#known(callId);
     if (entry.state !== 'received') return entry.cancel();
-    const answer = cancelledAnswer(callId);
+    this.#endUnstarted(entry, cancelledAnswer(callId));
+  }
+
+  #endUnstarted(entry: JournalEntry, answer: RawAnswer): void {
     this.#usedBytes += answerBytes(answer);
     entry.finish(answer);
   }
@@ -131,7 +164,7 @@ export class Journal {
   /** First come, first served: a large call at the head is not overtaken for ever by small ones. */
   #startWhatFits(): void {
     if (this.#abandoned) return;
-    for (const entry of this.#waiting()) {
+    for (const entry of this.#timely()) {
       const neededBytes = reservedBytes(entry.request);
       if (this.#usedBytes + neededBytes > this.#limits.bytes) return;
       this.#usedBytes += neededBytes;
@@ -139,11 +172,37 @@ export class Journal {
     }
   }
 
+  /** Those that wait and may still start. The others are forgotten, and need not wait for room to be told so. */
+  #timely(): readonly JournalEntry[] {
+    const waiting = this.#waiting();
+    for (const entry of waiting) if (this.#isLate(entry)) this.#forget(entry);
+    return waiting.filter((entry) => !this.#isLate(entry));
+  }
+
+  #isLate(entry: JournalEntry): boolean {
+    return this.#leftMs(entry) <= 0;
+  }
+
+  #leftMs({ startByMs }: JournalEntry): number {
+    return startByMs - this.#nowMs();
+  }
+
+  #forget(entry: JournalEntry): void {
+    this.#entries.delete(entry.callId);
+    entry.forget();
+  }
+
   async #run(entry: JournalEntry, neededBytes: number): Promise<void> {
-    const answer = await this.#start(entry.callId, entry.request, entry.begin());
+    const leftMs = () => this.#leftMs(entry);
+    const answer = await this.#start(entry.callId, entry.request, entry.begin(), leftMs);
     if (this.#abandoned) return;
-    entry.finish(answer);
-    this.#usedBytes += answerBytes(answer) - neededBytes;
+    this.#usedBytes -= neededBytes;
+    if (answer === 'late') {
+      this.#forget(entry);
+    } else {
+      this.#usedBytes += answerBytes(answer);
+      entry.finish(answer);
+    }
     this.#startWhatFits();
   }
 }
@@ -168,7 +227,7 @@ function unconfirmed(entry: JournalEntry): JournalEntry {
   );
 }
 
-/** Waits for an answer. `running` when `waitMs` passed or the asker went away. */
+/** Waits for an answer. `running` when `waitMs` passed, the asker went away, or the call was forgotten before it started. */
 export async function awaitAnswer(
   entry: JournalEntry,
   waitMs: number,
@@ -189,6 +248,8 @@ export class JournalEntry {
   readonly callId: string;
   readonly digest: string;
   readonly label: string;
+  /** On the journal's clock; a call that has not started by then does not start. */
+  startByMs = Infinity;
   readonly #finished = new EventTarget();
   #state: State;
 
@@ -232,7 +293,12 @@ export class JournalEntry {
     this.#state = { kind: 'confirmed' };
   }
 
-  /** `null` when `waitMs` passed or the asker went away first. */
+  /** Ends the waits for an answer: this entry gets none. */
+  forget(): void {
+    this.#finished.dispatchEvent(new Event('finished'));
+  }
+
+  /** `null` when `waitMs` passed, the asker went away, or the call was forgotten first. */
   finishedWithin(waitMs: number, gone: AbortSignal): Promise<RawAnswer | null> {
     return new Promise((resolve) => {
       const over = new AbortController();

@@ -31,14 +31,20 @@ export function callStarter(
   const deps = { config, env, leaders };
   const queries = queriesOf(deps);
   const memory = memoryFiles(config.cgroupEvents);
-  return async (callId, request, cancel) => {
+  return async (callId, request, cancel, leftMs) => {
     background.enter();
     const backgroundMs = isFleetsOwn(callId) ? 0 : background.take();
     const before = memory && readMemoryAccount(memory);
     const beside = roomBeside(outputs, request);
     const whole = { ...request, keepBytes: Math.max(request.keepBytes, beside) };
-    const carriedOut = carryOut(deps, whole, { turns, queries }, cancel);
-    const { result, grade } = await carriedOut.finally(() => background.leave());
+    const carriedOut = carryOut(deps, whole, { turns, queries, leftMs }, cancel);
+    const carried = await carriedOut.finally(() => background.leave());
+    if (carried === 'late') {
+      if (beside > 0) outputs.keep(callId, 2 * beside, null);
+      background.giveBack(backgroundMs);
+      return carried;
+    }
+    const { result, grade } = carried;
     const kills = memory && memoryKillsSince(before, memory);
     const { ending, durationMs, escapedProcesses, backgroundProcesses } = result;
     const streams = kept(outputs, callId, request, beside, result);
@@ -90,21 +96,40 @@ function memoryFiles(told: string | null): MemoryFiles | null {
 
 type Deps = { readonly config: Config; readonly env: NodeJS.ProcessEnv; readonly leaders: Leaders };
 
+/** Where calls wait for one another, and how long this one still may. */
+type Places = {
+  readonly turns: Turns;
+  readonly queries: ReturnType<typeof queriesOf>;
+  readonly leftMs: () => number;
+};
+
 async function carryOut(
   deps: Deps,
-  { action, timeoutMs, keepBytes, killAtOnce = false }: CallRequest,
-  { turns, queries }: { readonly turns: Turns; readonly queries: ReturnType<typeof queriesOf> },
+  request: CallRequest,
+  { turns, queries, leftMs }: Places,
   cancel: AbortSignal,
-): Promise<{ readonly result: CommandResult; readonly grade?: GradeTurn }> {
+): Promise<{ readonly result: CommandResult; readonly grade?: GradeTurn } | 'late'> {
+  const { action, timeoutMs, keepBytes, killAtOnce = false } = request;
   if (action.kind === 'grade') {
     const { gradeTurn } = await import('../grading/turn.ts');
     return turns.take(action.turn, cancel, (stop) => gradeTurn(deps, action, { timeoutMs, keepBytes }, stop));
   }
-  if (action.kind === 'query')
-    return { result: await (await queries()).ask(action, { timeoutMs, keepBytes }, cancel) };
+  if (action.kind === 'query') {
+    const limits = { timeoutMs: () => timeoutAtStart(request, leftMs()), keepBytes };
+    const result = await (await queries()).ask(action, limits, cancel);
+    return result === 'late' ? result : { result };
+  }
   const { config, env, leaders } = deps;
   const parts = action.kind === 'exec' ? execProcess(config, env, action) : builtinProcess(config, action);
-  return { result: await runCommand({ ...parts, timeoutMs, keepBytes, killAtOnce }, leaders, cancel) };
+  const startMs = timeoutAtStart(request, leftMs());
+  if (startMs === null) return 'late';
+  const spec = { ...parts, timeoutMs: startMs, keepBytes, killAtOnce };
+  return { result: await runCommand(spec, leaders, cancel) };
+}
+
+/** Null: it waited for too long and may not start. */
+function timeoutAtStart({ timeoutMs, overtimeMs = Infinity }: CallRequest, leftMs: number): number | null {
+  return leftMs > 0 ? Math.min(timeoutMs, Math.ceil(leftMs) + overtimeMs) : null;
 }
 
 /** Made at the first query: most sandboxes never have one. */

@@ -85,10 +85,8 @@ export function parsePrepare(body: unknown): PrepareRequest {
 }
 
 export function parseCall(body: unknown): CallRequest {
-  const { digest, action, timeoutMs, keepBytes, outputBytes, label, killAtOnce } = shape.fields(
-    body,
-    'the body',
-  );
+  const { digest, action, timeoutMs, keepBytes, outputBytes, label, killAtOnce, startWithinMs, overtimeMs } =
+    shape.fields(body, 'the body');
   return {
     digest: shape.text(digest, 'digest'),
     action: parseAction(action),
@@ -99,6 +97,10 @@ export function parseCall(body: unknown): CallRequest {
       : { outputBytes: shape.whole(outputBytes, 'outputBytes', 0, maxOutputBytes) }),
     ...(label === undefined ? {} : { label: shape.shortText(label, 'label', maxCallLabel) }),
     ...(killAtOnce === true ? { killAtOnce } : {}),
+    ...(startWithinMs === undefined
+      ? {}
+      : { startWithinMs: shape.whole(startWithinMs, 'startWithinMs', 0, longestMs) }),
+    ...(overtimeMs === undefined ? {} : { overtimeMs: shape.whole(overtimeMs, 'overtimeMs', 1, longestMs) }),
   };
 }
 

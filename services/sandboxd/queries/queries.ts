@@ -10,7 +10,11 @@ import { helperProcess } from '../helper/helper-process.ts';
 import { killTree } from '../processes/kill-tree.ts';
 import type { Leaders } from '../processes/leaders.ts';
 
-type Limits = { readonly timeoutMs: number; readonly keepBytes: number };
+type Limits = {
+  /** Asked when the turn of a query has come. Null: it has waited for too long and may not start. */
+  readonly timeoutMs: () => number | null;
+  readonly keepBytes: number;
+};
 type Frame = { readonly kind: FrameKind; readonly bytes: Buffer };
 type Answerer = {
   readonly process: StartedProcess;
@@ -44,18 +48,22 @@ export class Queries {
     this.#grounds = grounds;
   }
 
-  /** Waits for those before it, which is not charged to it. */
-  ask(action: QueryAction, limits: Limits, cancel: AbortSignal): Promise<CommandResult> {
+  /** Waits for those before it, which is not charged to it. `late`: for too long, so nothing was asked. */
+  ask(action: QueryAction, limits: Limits, cancel: AbortSignal): Promise<CommandResult | 'late'> {
     const asked = this.#last.then(() => this.#ask(action, limits, cancel));
     this.#last = asked.catch(() => undefined);
     return asked;
   }
 
-  async #ask(action: QueryAction, limits: Limits, cancel: AbortSignal): Promise<CommandResult> {
+  async #ask(action: QueryAction, limits: Limits, cancel: AbortSignal): Promise<CommandResult | 'late'> {
     if (cancel.aborted) return resultOf({ kind: 'cancelled' });
+    if (limits.timeoutMs() === null) return 'late';
     try {
       const answerer = (this.#answerer ??= await this.#start());
-      return await this.#exchange(answerer, action, limits, cancel);
+      // The start of a process takes time, too, and a policy can make it slow.
+      const timeoutMs = limits.timeoutMs();
+      if (timeoutMs === null) return 'late';
+      return await this.#exchange(answerer, action, { ...limits, timeoutMs }, cancel);
     } catch (error) {
       if (!(error instanceof NotStarted)) throw error;
       return resultOf({ kind: 'not_started', errno: error.errno, message: error.message });
@@ -82,7 +90,7 @@ export class Queries {
   async #exchange(
     answerer: Answerer,
     action: QueryAction,
-    { timeoutMs, keepBytes }: Limits,
+    { timeoutMs, keepBytes }: { readonly timeoutMs: number; readonly keepBytes: number },
     cancel: AbortSignal,
   ): Promise<CommandResult> {
     const said = { stdout: new Capture(keepBytes), stderr: new Capture(keepBytes) };

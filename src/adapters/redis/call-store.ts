@@ -55,6 +55,7 @@ export function callStore(run: RunScript): CallStore {
       const repeated = reply.repeated === undefined ? null : repeatedOf(reply.repeated, texts[0]);
       return { ...callOf(reply.call), repeated };
     },
+    timeLeft: (key, rolloutMs) => ask('time-left', { key, rolloutMs }),
     list: async (key) => {
       const listed = itemsOf(await ask('list-calls', { key })).map((call) => callOf(call).summary);
       return listed.sort((one, other) => one.startedAtMs - other.startedAtMs);
@@ -131,13 +132,12 @@ function barredOf({ code, admitted, rollout }: Extract<AdmitWire, { kind: 'barre
   } as const;
 }
 
-function dispatchOf(
-  rollout: RolloutRecord,
-  { again, activated }: { readonly again: boolean; readonly activated: boolean },
-): AdmitReply {
+type DispatchWire = Omit<Extract<AdmitWire, { kind: 'dispatch' }>, 'kind' | 'rollout'>;
+
+function dispatchOf(rollout: RolloutRecord, { again, activated, timeLeftMs }: DispatchWire): AdmitReply {
   const { epoch } = rollout;
   if (epoch === null) throw new TypeError(`an active rollout without a sandbox: ${rollout.key}`);
-  return { kind: 'dispatch', rollout, epoch, again, activated };
+  return { kind: 'dispatch', rollout, epoch, again, activated, timeLeftMs: timeLeftMs ?? null };
 }
 
 function settleAsk(settlement: Settlement) {

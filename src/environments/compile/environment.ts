@@ -118,7 +118,8 @@ function compileLimits({ limits = {} }: EnvironmentYaml): Limits {
 
 /**
  * Times that a policy can use up must fit into those at whose end a rollout is discarded: else it need only be slow. It
- * may call until its own time is over, let that last call run to its timeout, and leave what makes the grader slow.
+ * may call until its own time is over, let that last call run to its timeout, and leave what makes the grader slow. One timeout
+ * is enough, however many calls it queues: none of them starts after its time (`calls/start-bound.ts`).
  */
 function checkTimes({ limits, tools, grader }: Timed, report: Report): void {
   const gradingMs = longestGradeMs(grader);

@@ -37,7 +37,8 @@ export const modelFailures = {
       'Nothing. Without a bound, calls that wait for one another would run out of time with us, and the rollout would be discarded at the policy’s will.',
   },
   time_spent: {
-    means: 'The rollout’s time, `limits.rollout`, is over. Nothing ran; the sandbox stays for the grade.',
+    means:
+      'The rollout’s time, `limits.rollout`, was over when the call was made, or while it waited for other calls of its rollout. Nothing ran; the sandbox stays for the grade.',
     evidence: '`texts.time_spent` tells the model to answer now.',
     operator: 'Nothing; or more time. Cutting slow rollouts off instead would bias the sample.',
   },

@@ -57,6 +57,8 @@ export type AdmitReply =
       readonly again: boolean;
       /** This admission made the rollout active: true for one of each sandbox that it moves into. */
       readonly activated: boolean;
+      /** How much of its time the rollout has left, at least 0; null without a budget. */
+      readonly timeLeftMs: number | null;
     }
   | { readonly kind: 'settled'; readonly answer: string; readonly summary: CallSummary }
   /** Settled, but its bytes are no longer kept. */
@@ -157,6 +159,8 @@ export interface CallStore {
    */
   lookup(key: RolloutKey, call: CallId): Promise<RecordedCall | null>;
   list(key: RolloutKey): Promise<readonly CallSummary[]>;
+  /** How much of `rolloutMs` the rollout has left, at least 0: outages are not counted. Null: it never began, or is unknown. */
+  timeLeft(key: RolloutKey, rolloutMs: number): Promise<number | null>;
   /** All of an open rollout, in the order in which they began, with what is kept of their texts. */
   transcript(key: RolloutKey): Promise<readonly ToldCall[]>;
   /** Calls whose deadline passed `graceMs` ago, at most `limit`; each is handed out again after `lookAgainMs`. */

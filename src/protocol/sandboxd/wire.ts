@@ -31,7 +31,8 @@
  * A grade is a call too ({@link GradeAction}). Once one was received, or artifacts were taken, no other kind of call is taken:
  * what ran later could not be part of what was graded.
  *
- * Answers that nobody confirmed fill the journal (8 MiB); then new calls are `received` and start when there is room.
+ * Answers that nobody confirmed fill the journal (8 MiB); then new calls are `received` and start when there is room, or not at
+ * all when their rollout's time is over by then ({@link CallRequest.startWithinMs}).
  */
 
 /**
@@ -320,6 +321,14 @@ export type CallRequest = {
   readonly label?: string;
   /** At its timeout the tree is killed at once, without SIGTERM and the grace before; an older sandboxd gives both. */
   readonly killAtOnce?: boolean;
+  /**
+   * How much of its time the rollout has left. A call that has waited here for longer does not start: it is forgotten, and its
+   * requests are answered 202, because only fleet state knows whether the rollout was given more time. 0: it was not, so a call
+   * that has not started ends as `late`. The latest request counts. Absent: no bound; an older sandboxd has none.
+   */
+  readonly startWithinMs?: number;
+  /** How long the call may run after that time at most, whatever its timeout. Said only if it is less than the timeout. */
+  readonly overtimeMs?: number;
 };
 
 /** As many calls as one life may have. Fleet state admits fewer to a rollout (`lib/call.lua`). */
@@ -344,7 +353,13 @@ export type Ending =
       readonly signal?: string;
     }
   | { readonly kind: 'cancelled' }
-  | { readonly kind: 'not_started'; readonly errno: string; readonly message: string };
+  | {
+      readonly kind: 'not_started';
+      readonly errno: string;
+      readonly message: string;
+      /** The rollout's time was over before its turn came ({@link CallRequest.startWithinMs}). */
+      readonly late?: true;
+    };
 
 /** A stream as kept: `head` is all of it while nothing was cut. Bad UTF-8 is U+FFFD, also where the cut splits a character. */
 export type Captured = {

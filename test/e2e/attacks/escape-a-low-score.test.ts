@@ -65,6 +65,11 @@ const crowded = shell('crowded')
   .replace('timeout: 10s', 'timeout: 7s')
   .replace('processes: 64', 'processes: 256');
 
+/** Room for 15 of its calls at once, and time for the first of them. */
+const hurried = crowded
+  .replace('name: crowded', 'name: hurried')
+  .replace('output_bytes: 262144', 'output_bytes: 262144, rollout: 2s');
+
 /** A judge with a bound, a filter and a model's weakness: what an answer says is what it does. */
 const refusals: Readonly<Record<string, [status: number, said: string]>> = {
   'too long': [413, ''],
@@ -110,6 +115,7 @@ beforeAll(async () => {
       shell: shell('shell'),
       rooted: shell('rooted', '  run_as: root'),
       crowded,
+      hurried,
       led,
       looking,
       judged: judged(port),
@@ -325,6 +331,19 @@ test('make so many calls at once that they wait for one another beyond all time:
   expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
   expect(told).toHaveLength(120 - 48);
   await expectScored('crowd', 'crowded', [0.25]);
+});
+
+test('queue calls at the end of its time, so that they outlast its sandbox: those that have not begun by then do not run', async () => {
+  const sleeping = { trace: 'hurry', command: 'sleep 3; echo woke', environment: 'hurried' };
+  const answers = await Promise.all(
+    Array.from({ length: 48 }, (_, index) => corral.rft.call({ ...sleeping, call: `c${index}` })),
+  );
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+  const saying = (words: string) => answers.filter(({ body }) => JSON.stringify(body).includes(words)).length;
+  const late = saying('for this task are over');
+  expect(late).toBeGreaterThan(0);
+  expect(saying('woke') + late).toBe(48);
+  await expectScored('hurry', 'hurried', [0.25]);
 });
 
 test('in the end nothing of all this was discarded', async () => {

@@ -165,6 +165,27 @@ describe('budgets', () => {
     await world.step(1);
     expect(await admit('c3')).toMatchObject({ kind: 'refused', reason: 'time_spent' });
   });
+
+  test('an admission says how much of the time is left; to a repeat after it, nothing', async () => {
+    await held(world.fleet, claimOf('a'));
+    expect(await admit('c1')).toMatchObject({ timeLeftMs: 30 * minute });
+    await world.step(29 * minute);
+    expect(await admit('c2')).toMatchObject({ timeLeftMs: minute });
+    expect(await admit('e1', { budget: null })).toMatchObject({ timeLeftMs: null });
+    await world.step(minute);
+    expect(await admit('c3')).toMatchObject({ again: false, timeLeftMs: 1 });
+    await world.step(minute);
+    expect(await admit('c2')).toMatchObject({ kind: 'dispatch', again: true, timeLeftMs: 0 });
+  });
+
+  test('the time that is left never falls below nothing, and is unknown of a rollout that never began', async () => {
+    const left = () => world.fleet.calls.timeLeft(keyOf('a'), 30 * minute);
+    expect(await left()).toBeNull();
+    await world.active('a');
+    expect(await left()).toBe(30 * minute);
+    await world.step(31 * minute);
+    expect(await left()).toBe(0);
+  });
 });
 
 describe('a settlement', () => {

@@ -352,9 +352,12 @@ describe('an outage, while which no gateway reaches fleet state,', () => {
     const rollout = await world.active('a');
     await world.step(20 * minute);
     await world.outage(12 * minute);
+    const left = () => world.fleet.calls.timeLeft(rollout.key, 30 * minute);
     expect((await world.fleet.calls.admit(admitOf(rollout, 'first'))).kind).toBe('dispatch');
+    expect(await left()).toBe(10 * minute);
     await world.fleet.lifecycle.keepContact(0);
     expect((await world.fleet.calls.admit(admitOf(rollout, 'second'))).kind).toBe('dispatch');
+    expect(await left()).toBe(10 * minute);
     await world.step(11 * minute);
     const late = await world.fleet.calls.admit(admitOf(rollout, 'third'));
     expect(late).toMatchObject({ kind: 'refused', reason: 'time_spent' });

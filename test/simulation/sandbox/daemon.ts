@@ -130,7 +130,12 @@ export class Daemon {
   }
 
   protected emptyJournal(): Journal {
-    return new Journal(limits, (call, request, cancel) => this.#run(call, request, cancel));
+    const { scheduler } = this.#world;
+    return new Journal(
+      limits,
+      (call, request, cancel) => this.#run(call, request, cancel),
+      () => scheduler.nowMs,
+    );
   }
 
   /** True for the first bind. Throws `bound_elsewhere`. */
@@ -204,9 +209,10 @@ export class Daemon {
     ];
   }
 
-  /** Ids with a space are the product's own calls. */
+  /** Those that ran. Ids with a space are the product's own calls. */
   #callsOfModel(): number {
-    return this.journal.list().filter(({ callId }) => !callId.includes(' ')).length;
+    const ran = this.journal.list().filter(({ callId }) => this.#ends.has(callId));
+    return ran.filter(({ callId }) => !callId.includes(' ')).length;
   }
 
   /** Its calls never end: nobody is left who could tell. */

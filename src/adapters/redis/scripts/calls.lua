@@ -1,6 +1,14 @@
 -- requires: call, ending, outage, over, record, repeat, rollout, run, verdict
 -- Tool calls: received → dispatched → settled, once each.
 
+-- How much of its time a rollout has left. Time in which nobody could reach us is not the policy's; an outage of which no
+-- gateway has spoken yet is not, either. Before the first word of all that outage is infinite.
+local function timeLeftMs(rolloutMs, activeAtMs, awayMs)
+  local leftMs = rolloutMs - (nowMs - activeAtMs - (awayMs or 0))
+  if leftMs < 0 then leftMs = leftMs + Outage.outageMs() end
+  return math.min(leftMs, rolloutMs)
+end
+
 -- May this call be sent? received → dispatched. A recorded call gets its record, whatever the rollout has come to
 -- since; a new one only goes out in an active rollout that is not barred and has budget and time left.
 script('admit', function(ask, texts)
@@ -24,6 +32,20 @@ script('admit', function(ask, texts)
     return Record.of(id, has)
   end
 
+  -- Nil without a budget. A rollout that has not begun has all of its time.
+  local function leftMs()
+    return budget and timeLeftMs(budget.rolloutMs, has.activeAtMs or nowMs, has.awayMs) or nil
+  end
+
+  -- A repeat attaches to its call also when the time is over; 0 keeps a call that still waits from starting. A new call has time.
+  local function dispatched(again, activated)
+    local left = leftMs()
+    return {
+      kind = 'dispatch', rollout = recordNow(), again = again, activated = activated,
+      timeLeftMs = left and math.max(again and 0 or 1, math.floor(left)),
+    }
+  end
+
   local function admitAgain(summary)
     if summary[2] ~= '' and summary[2] ~= digest then return { kind = 'conflict' } end
     if Call.isSettled(summary) then
@@ -37,7 +59,7 @@ script('admit', function(ask, texts)
     -- A repeat may be sent with a shorter time than the call that it attaches to has.
     redis.call('ZADD', key.callDeadlines, 'GT', nowMs + timeoutMs, Call.overdueName(id, call))
     extendLease()
-    return { kind = 'dispatch', rollout = recordNow(), again = true, activated = false }
+    return dispatched(true, false)
   end
 
   -- Bind and setup are done: claimed → active, if the sandbox is still the one that was bound.
@@ -54,14 +76,8 @@ script('admit', function(ask, texts)
   -- Above the default budget of 40 calls.
   local mostAtOnce = 48
 
-  -- Time in which nobody could reach us is not the policy's; an outage of which no gateway has spoken yet is not, either.
-  local function timeSpentMs()
-    local spentMs = nowMs - has.activeAtMs - (has.awayMs or 0)
-    return spentMs > budget.rolloutMs and spentMs - Outage.outageMs() or spentMs
-  end
-
   local function spent()
-    if budget and timeSpentMs() > budget.rolloutMs then return 'time_spent' end
+    if budget and leftMs() < 0 then return 'time_spent' end
     if budget and tonumber(has.calls) >= budget.toolCalls then return 'budget_spent' end
     if redis.call('HLEN', key.calls .. id) >= Call.callsMax then return 'budget_spent' end
     if budget and redis.call('SCARD', key.inFlight .. id) >= mostAtOnce then return 'too_many_at_once' end
@@ -79,7 +95,7 @@ script('admit', function(ask, texts)
       Rollout.write(id, 'dispatched', 1, 'trainerActed', 1)
     end
     extendLease()
-    return { kind = 'dispatch', rollout = recordNow(), again = false, activated = activated }
+    return dispatched(false, activated)
   end
 
   local known = Over.recall(id, call, state)
@@ -238,6 +254,12 @@ script('lookup-call', function(ask)
   local texts
   recorded.repeated, texts = Repeat.reply(id, call, summary)
   return recorded, texts
+end)
+
+-- Whether a call that waits in its sandbox may still start. Nil for a rollout that never began, or is unknown.
+reading('time-left', function(ask)
+  local activeAtMs, awayMs = Rollout.read(ask.key, 'activeAtMs', 'awayMs')
+  return activeAtMs and math.max(0, math.floor(timeLeftMs(ask.rolloutMs, activeAtMs, awayMs))) or nil
 end)
 
 -- All recorded calls of a rollout, at most `callsMax`.

@@ -40,6 +40,7 @@ export const calls = {
         rollout: Rollout,
         again: Type.Boolean(),
         activated: Type.Boolean(),
+        timeLeftMs: Type.Optional(Type.Integer()),
       }),
       Type.Object({ kind: Type.Literal('settled'), call: StoredCall }),
       Type.Object({ kind: Type.Literal('answer_expired'), call: StoredCall }),
@@ -92,6 +93,7 @@ export const calls = {
     { key, call },
     orNothing(Type.Object({ call: StoredCall, repeated: Type.Optional(Repeated) })),
   ),
+  'time-left': contract({ key, rolloutMs: Type.Number() }, orNothing(Type.Integer())),
   'list-calls': contract({ key }, list(StoredCall)),
   /** Replies raw two texts of each call: its arguments, then its output. */
   'read-transcript': contract({ key }, list(StoredCall)),
