@@ -1,4 +1,6 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { isFailure } from '#src/failure/codes.ts';
+import type { Failure } from '#src/failure/failure.ts';
 import type { GatewayGauges, GatewayMetrics } from '#src/ports/gateway-metrics.ts';
 import type { EnvironmentsInForce } from '#src/ports/fleet/registry.ts';
 import type { StateHealth } from '#src/ports/fleet/server.ts';
@@ -10,7 +12,7 @@ import { type E2bParts, e2bRoutes } from './e2b/routes.ts';
 import type { FailureListener } from './http/answer-failure.ts';
 import { type App, createApp, newRequestState } from './http/app.ts';
 import { type GateState, HoldGate, type HoldLimits } from './http/hold-gate.ts';
-import { createRequireScope, type Authentication } from './http/identify.ts';
+import { createRequireScope, grantOf, type Authentication } from './http/identify.ts';
 import { acceptJsonBodies, type JsonLimits } from './http/json-bodies.ts';
 import { createLeave, type Leave } from './http/leave.ts';
 import { callRoutes } from './native/call-routes.ts';
@@ -57,7 +59,8 @@ export type GatewayServer = {
 
 /** The three faces and the operators' addresses over one gateway core: which addresses there are, and what stands before each. */
 export function createGatewayServer(parts: GatewayParts): GatewayServer {
-  const gate = new HoldGate(parts.holdLimits);
+  const { clock } = parts.authentication;
+  const gate = new HoldGate(parts.holdLimits, () => clock.monotonicMs());
   const lag = measureLoopLag();
   const app = createApp(gate, parts.timings, {
     onFailure: listenerOf(parts.log, parts.metrics),
@@ -93,16 +96,24 @@ export function createGatewayServer(parts: GatewayParts): GatewayServer {
  */
 const jsonLimits: JsonLimits = { maxBytes: 1024 * 1024 + 64 * 1024, drainBytes: 64 * 1024 * 1024 };
 
-/** All faces; every request passes the hold gate first, then its key, and only then its body is read. */
+/**
+ * All faces. The key of a request is checked first, so whoever has none holds no place. Then the hold gate takes it in, by its
+ * tenant, and only then its body is read.
+ */
 async function addFaces(app: App, parts: GatewayParts, gate: HoldGate): Promise<void> {
   const requireScope = createRequireScope(parts.authentication);
-  app.addHook('onRequest', (request, reply, done) => {
-    const state = newRequestState();
-    request.state = state;
-    state.hold = gate.enter((failure) => {
-      void reply.send(failure);
-      state.cutOff = true;
-    });
+  app.addHook('onRequest', (request, _reply, done) => {
+    request.state = newRequestState();
+    gate.requireOpen();
+    done();
+  });
+  app.addHook('preParsing', (request, reply, _payload, done) => {
+    const { state } = request;
+    if (state !== null)
+      state.hold = gate.enter(grantOf(request).tenant, (failure) => {
+        if (failure.code === 'gateway_overloaded') parts.metrics.bodyDropped();
+        cutOff(request, reply, failure);
+      });
     done();
   });
   acceptJsonBodies(app, jsonLimits);
@@ -134,6 +145,13 @@ async function addFaces(app: App, parts: GatewayParts, gate: HoldGate): Promise<
     },
     { prefix: '/v1' },
   );
+}
+
+/** Answers a held request at once. A body that has not come whole comes no further: nobody reads it to its end. */
+function cutOff(request: FastifyRequest, reply: FastifyReply, failure: Failure): void {
+  reply.raw.once('close', () => request.raw.destroy());
+  void reply.header('connection', 'close').send(failure);
+  if (request.state !== null) request.state.cutOff = true;
 }
 
 const e2bPartsOf = (parts: GatewayParts): E2bParts => ({

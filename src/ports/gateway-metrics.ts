@@ -16,6 +16,8 @@ export interface GatewayMetrics {
   answered(answered: Answered): void;
   /** Codes of who only has to wait on may be told, and are not counted. */
   failed(face: Face, code: FailureCode): void;
+  /** A slow body made room for another request. */
+  bodyDropped(): void;
 }
 
 /** What a gateway has in hand at this moment. */

@@ -27,6 +27,8 @@ export class FakeGatewayCore implements GatewayCore {
   fileLetGo = false;
   /** What `putFile` has got. */
   received: Buffer = Buffer.alloc(0);
+  /** Bodies of `putFile` that ended before they were whole. */
+  brokenOff = 0;
 
   open: GatewayCore['open'] = (...args) =>
     this.#answer('open', args, { view: aView(), created: this.created });
@@ -60,7 +62,12 @@ export class FakeGatewayCore implements GatewayCore {
 
   putFile: GatewayCore['putFile'] = async (caller, rollout, to, body) => {
     const chunks: Uint8Array[] = [];
-    for await (const chunk of body) chunks.push(chunk);
+    try {
+      for await (const chunk of body) chunks.push(chunk);
+    } catch (thrown) {
+      this.brokenOff += 1;
+      throw thrown;
+    }
     this.received = Buffer.concat(chunks);
     return this.#answer('putFile', [caller, rollout, to], { bytes: this.received.length, entries: 1 });
   };

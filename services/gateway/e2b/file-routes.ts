@@ -76,7 +76,7 @@ async function* filesIn(
   path: string | undefined,
   maxBytes: number,
 ): AsyncGenerator<Incoming> {
-  const body = limited(chunksOf(request.raw), maxBytes);
+  const body = limited(chunksOf(request.raw, request.state?.hold ?? null, 'passed_on'), maxBytes);
   const boundary = boundaryOf(request.headers['content-type'] ?? '');
   if (boundary === null) {
     if (path === undefined) throw invalid('no path is named');

@@ -132,7 +132,7 @@ function acceptEnvelopes(app: App): void {
     async (request: FastifyRequest, payload: FastifyRequest['raw']) => {
       const chunks: Buffer[] = [];
       let bytes = 0;
-      await readBody(payload, drainBytes, (chunk) => {
+      await readBody(payload, request.state?.hold ?? null, drainBytes, (chunk) => {
         bytes += chunk.length;
         if (bytes > longestMessage) throw invalid(`the message is longer than ${longestMessage} bytes`);
         request.state?.hold?.grow(chunk.length);

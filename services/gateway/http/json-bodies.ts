@@ -35,7 +35,7 @@ export function acceptJsonBodies(app: App, limits: JsonLimits): void {
     const { written = null } = request.routeOptions.config;
     const hold = (bytes: number): void => request.state?.hold?.grow(bytes);
     const parts = new BodyParts(written, limits.maxBytes, hold);
-    await readBody(payload, limits.drainBytes, (chunk) => parts.push(chunk));
+    await readBody(payload, request.state?.hold ?? null, limits.drainBytes, (chunk) => parts.push(chunk));
     // Clients name a media type also where they send nothing; whether a body is needed is the route's schema's matter.
     if (parts.isEmpty) return undefined;
     if (!jsonType.test(request.headers['content-type'] ?? '')) {

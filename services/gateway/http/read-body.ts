@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { finished, type Readable } from 'node:stream';
 import { setImmediate as othersTurn } from 'node:timers/promises';
 import { Failure } from '#src/failure/failure.ts';
+import type { Hold } from './hold-gate.ts';
 
 /**
  * Hands the whole body to `keep`, chunk by chunk; it may throw to refuse it. So much of a refused body is still read and
@@ -11,12 +12,13 @@ import { Failure } from '#src/failure/failure.ts';
  */
 export async function readBody(
   stream: Readable,
+  hold: Hold | null,
   drainBytes: number,
   keep: (chunk: Buffer) => void,
 ): Promise<void> {
   let bytes = 0;
   let refusal: { readonly thrown: unknown } | null = null;
-  for await (const chunk of chunksOf(stream)) {
+  for await (const chunk of chunksOf(stream, hold, 'kept')) {
     bytes += chunk.length;
     refusal ??= refusalOf(chunk, keep);
     if (bytes <= drainBytes) continue;
@@ -55,21 +57,33 @@ export function tooLarge(maxBytes: number): Failure {
 }
 
 /**
- * A request's body, chunk by chunk. Other connections have a turn between two chunks, also if the sender is fast. Leaving the loop
+ * A request's body, chunk by chunk; the hold gate hears how fast it comes. Other connections have a turn between two chunks, also if the sender is fast. Leaving the loop
  * early must not destroy the stream: the answer still has to go out on the same connection.
  */
-export async function* chunksOf(stream: Readable): AsyncGenerator<Buffer> {
+export async function* chunksOf(
+  stream: Readable,
+  hold: Hold | null,
+  as: 'kept' | 'passed_on',
+): AsyncGenerator<Buffer> {
+  // Here, where its first byte is asked for: until then its client waits for others.
+  const reading = hold?.read(as);
   let isFirst = true;
   try {
-    for await (const chunk of stream.iterator({ destroyOnReturn: false })) {
+    for await (const piece of stream.iterator({ destroyOnReturn: false })) {
       if (!isFirst) await othersTurn();
       isFirst = false;
-      yield Buffer.isBuffer(chunk) ? chunk : Buffer.from(String(chunk));
+      const chunk = Buffer.isBuffer(piece) ? piece : Buffer.from(String(piece));
+      reading?.came(chunk.length);
+      yield chunk;
+      reading?.awaits();
     }
   } catch (error) {
+    if (error instanceof Failure) throw error;
     throw new Failure('invalid_request', 'the connection ended before the whole body had come', {
       cause: error,
     });
+  } finally {
+    reading?.ended();
   }
 }
 

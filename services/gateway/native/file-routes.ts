@@ -34,7 +34,7 @@ export function fileRoutes(app: App, core: GatewayCore, maxFileBytes: number): v
       callerOf(request, 'native'),
       rollout,
       to,
-      limited(chunksOf(request.raw), maxFileBytes),
+      limited(chunksOf(request.raw, request.state?.hold ?? null, 'passed_on'), maxFileBytes),
     );
   };
   const bytesOut = async (

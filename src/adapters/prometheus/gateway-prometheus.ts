@@ -64,6 +64,7 @@ function requestMetrics({ count, observe }: Instruments): GatewayMetrics {
     failed: (face, code) => {
       if (isFailure(code)) count('corral_gateway_failures_total', { face, ...blamed(code) });
     },
+    bodyDropped: () => count('corral_gateway_slow_bodies_dropped_total', {}),
   };
 }
 

@@ -150,8 +150,10 @@ export const fleetItself = {
       'Bring it back. Only starts and removals need it: rollouts that have a sandbox go on, and the breaker does not count it.',
   },
   gateway_overloaded: {
-    means: 'This gateway holds as many requests, or bytes of bodies, as it may.',
-    evidence: '`heldRequests`, `heldBodyBytes`; `corral_gateway_held_requests` over time.',
+    means:
+      'This gateway holds as many requests, or bytes of bodies, as it may. Or it did, and this request’s body came too slowly and made room for another ([which one](operators.md#held-requests-and-slow-bodies)).',
+    evidence:
+      '`heldRequests`, `heldBodyBytes`; `corral_gateway_held_requests` over time; `corral_gateway_slow_bodies_dropped_total`.',
     operator:
       'Add gateways. With memory to spare, raise `CORRAL_MAX_HELD_REQUESTS` or `CORRAL_MAX_HELD_BODY_BYTES`.',
   },

@@ -10,6 +10,7 @@ import type { Log } from '#src/ports/log.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { systemRandom } from '#src/platform/random.ts';
 import { createPeerTokens } from '#src/platform/tokens.ts';
+import type { Clock } from '#src/ports/clock.ts';
 import type { Named } from '#src/ports/fleet/registry.ts';
 import { FakeGatewayCore } from '#test/fakes/gateway-core.ts';
 
@@ -44,8 +45,20 @@ const homeless = createKey(
   systemRandom,
 );
 
+const ofAnother = createKey(
+  {
+    id: 'of-another-tenant',
+    tenant: tenantId('zeta'),
+    scopes: ['admin'],
+    defaultRun: runId('nightly'),
+    expiresAtMs: null,
+  },
+  systemRandom,
+);
+
 /** Those that it knows. */
-export const keys: readonly ApiKey[] = [...made, homeless].map(({ key }) => key);
+export const keys: readonly ApiKey[] = [...made, homeless, ofAnother].map(({ key }) => key);
+export const keyOfAnotherTenant = ofAnother.presented;
 export const keyWithoutRun = homeless.presented;
 
 const headersOf = (...scopes: Scope[]) => {
@@ -53,7 +66,10 @@ const headersOf = (...scopes: Scope[]) => {
   return { authorization: `Bearer ${key?.presented ?? ''}`, 'content-type': 'application/json' };
 };
 
-export async function startGateway(changes: Partial<GatewayParts> = {}): Promise<GatewayUnderTest> {
+export async function startGateway(
+  changes: Partial<GatewayParts> = {},
+  clock: Clock = systemClock,
+): Promise<GatewayUnderTest> {
   const core = new FakeGatewayCore();
   const events: FleetEvent[] = [];
   const prometheus = createGatewayPrometheus({ version: '0', environments: () => [] });
@@ -66,7 +82,7 @@ export async function startGateway(changes: Partial<GatewayParts> = {}): Promise
     authentication: {
       keyRing: { keys: () => keys, refresh: () => Promise.resolve('unchanged') },
       developmentKey,
-      clock: systemClock,
+      clock,
       record: (event) => void events.push(event),
     },
     needs: [],

@@ -67,8 +67,15 @@ export const toldByGateways = {
   corral_gateway_held_requests_limit: {
     ...gateway,
     kind: 'gauge',
-    help: 'As many may be in hand; whoever comes then is told gateway_overloaded',
+    help: 'Maximum requests in hand; above it slow bodies make room, and further requests fail with gateway_overloaded',
     labels: [],
+  },
+  corral_gateway_slow_bodies_dropped_total: {
+    ...gateway,
+    kind: 'counter',
+    help: 'Requests that failed with gateway_overloaded while their bodies came too slowly, to make room for others',
+    labels: [],
+    fromStart: [{}],
   },
   corral_gateway_held_body_bytes: {
     ...gateway,
