@@ -2,7 +2,15 @@ import { targetOf } from '../claiming/target.ts';
 import { Failure } from '../failure/failure.ts';
 import { type KeptArtifacts, mostKeptBytes, mostKeptCharacters } from '../ports/kept-rollouts.ts';
 import type { SandboxLink, SandboxTarget } from '../ports/sandbox-link.ts';
-import { endOfTar, readTar, TarCutOff, TarError, tarHeader, tarPadding } from '../protocol/sandboxd/tar.ts';
+import {
+  endOfTar,
+  readTar,
+  TarCutOff,
+  TarError,
+  tarHeader,
+  tarOfAtMost,
+  tarPadding,
+} from '../protocol/sandboxd/tar.ts';
 import type { GradeJob } from './job.ts';
 import { type BadFiles, brokenSandbox, policysDoing, untilRead } from './policys-files.ts';
 import { brokenProtocol } from './run-command-grader.ts';
@@ -54,7 +62,7 @@ async function takeOnce(
   const take = async () => {
     const signal = AbortSignal.timeout(Math.max(1, Math.min(takingMs, job.deadline.remainingMs)));
     const tar = await deps.link.takeArtifacts(targetOf(job.rollout), request, signal);
-    return filesIn(tar, wanted.mostBytes);
+    return filesIn(tarOfAtMost(tar, archiveBytes(wanted.mostBytes)), wanted.mostBytes);
   };
   try {
     return { kind: 'taken', files: await whileItStands(deps, job, take) };
@@ -64,6 +72,12 @@ async function takeOnce(
     return policysDoing(thrown, 'artifacts');
   }
 }
+
+/**
+ * The longest archive of so many bytes, which include paths: of each file a header and its filling, the record of a long path with
+ * its own, and a tape's last record.
+ */
+const archiveBytes = (mostBytes: number): number => mostBytes + mostFiles * 4 * 1_024 + 10_240;
 
 /** The helper that sends it runs as the policy's user, so what it says is looked at again. */
 async function filesIn(tar: AsyncIterable<Uint8Array>, mostBytes: number): Promise<readonly Artifact[]> {

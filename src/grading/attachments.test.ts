@@ -53,6 +53,27 @@ describe('what the policy made of the files that a judge is to see has a score, 
   });
 });
 
+/** As a process in place of the helper would send it; it ends, so that a reader without a bound fails and does not run for ever. */
+async function* endless(piece: Uint8Array) {
+  for (let sent = 0; sent < 10_000; sent += 1) yield piece;
+}
+
+describe('an archive without end is the policy’s doing, and is read for no longer than its bound', () => {
+  test.each([
+    ['of the file that is meant, again and again', header(0)],
+    ['of other files', tarHeader({ path: 'other', kind: 'file', mode: 0o644, mtimeS: 1, bytes: 0 })],
+    [
+      'of names that belong to no file',
+      tarHeader({ path: 'x'.repeat(200), kind: 'file', mode: 0o644, mtimeS: 1, bytes: 0 }).subarray(0, 1_024),
+    ],
+    ['behind its end mark', endOfTar],
+  ])('%s', async (_what, piece) => {
+    const { attached, asked } = await attachFrom(() => Promise.resolve(endless(piece)));
+    expect(attached).toMatchObject({ kind: 'bad', how: 'artifacts' });
+    expect(asked).toBe(1);
+  });
+});
+
 test('a helper that died once, as one does where the machine was short of memory, is no word about the policy', async () => {
   const kill = refusing('file_error', 'SIGKILL');
   const once = await attachFrom((asked) =>

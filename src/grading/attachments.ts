@@ -3,7 +3,7 @@ import { targetOf } from '../claiming/target.ts';
 import type { Attach, Json } from '../model/grader.ts';
 import { LinkError, type SandboxLink } from '../ports/sandbox-link.ts';
 import { matches } from '../protocol/sandboxd/path-pattern.ts';
-import { readTar, TarCutOff, TarError } from '../protocol/sandboxd/tar.ts';
+import { readTar, TarCutOff, TarError, tarOfAtMost } from '../protocol/sandboxd/tar.ts';
 import type { GradeJob } from './job.ts';
 import { type BadFiles, brokenSandbox, policysDoing, untilRead } from './policys-files.ts';
 import { type TroubleDeps, whileItStands } from './still-there.ts';
@@ -26,8 +26,11 @@ export type AttachDeps = TroubleDeps & { readonly link: Pick<SandboxLink, 'getFi
 
 /** A judge that is a model looks at a handful of pictures. */
 const mostFiles = 32;
-/** Its bytes over a slow line, from a helper in a sandbox that is full. */
-const takingMs = 60_000;
+/**
+ * Of one pattern. Longer than the 5 min for which sandboxd lets a helper stall before it ends it (`files.ts` there): the policy
+ * can stop the helper, and a gateway that gives up first would take that for a broken connection.
+ */
+const takingMs = 6 * 60_000;
 
 type AttachJob = Pick<GradeJob, 'rollout' | 'deadline'>;
 
@@ -48,7 +51,7 @@ async function attachOnce(deps: AttachDeps, job: AttachJob, attach: Attach): Pro
       const here = await whileItStands(deps, job, () => filesOf(deps, job, pattern, left));
       if (here.length === 0) missing.push(pattern);
       found.push(...here.filter(({ path }) => found.every((one) => one.path !== path)));
-      if (found.length > mostFiles) throw new TooMuch(`more than ${mostFiles} files`);
+      if (found.length > mostFiles) throw tooManyFiles();
     }
     return { kind: 'taken', told: { files: found.map(written), files_missing: missing } };
   } catch (thrown) {
@@ -61,6 +64,8 @@ async function attachOnce(deps: AttachDeps, job: AttachJob, attach: Attach): Pro
 
 class TooMuch extends Error {}
 
+const tooManyFiles = () => new TooMuch(`more than ${mostFiles} files`);
+
 /** Those of one pattern, by name. A folder is read as it is, without those below it. */
 async function filesOf(
   deps: AttachDeps,
@@ -72,18 +77,21 @@ async function filesOf(
   const name = posix.basename(pattern);
   const isOne = !name.includes('*');
   const from = { path: isOne ? pattern : folder, user: 'policy', form: 'archive' } as const;
-  // Each file has a header, and is filled up to a block.
+  // Each file has a header, and is filled up to a block. The helper that counts it has the policy's user, so it is counted here, too.
   const most = mostBytes + (mostFiles + 2) * 2_048;
   const found: Found[] = [];
   try {
     const signal = AbortSignal.timeout(Math.max(1, Math.min(takingMs, job.deadline.remainingMs)));
     const tar = await deps.link.getFile(targetOf(job.rollout), { ...from, mostBytes: most }, signal);
-    for await (const entry of readTar(tar)) {
-      const bytes = await wholeOf(entry.content, mostBytes);
+    let leftBytes = mostBytes;
+    for await (const entry of readTar(tarOfAtMost(tar, most))) {
       // Of a folder in the place of a file there are those in it.
       const isMeant = isOne ? entry.path === name : !entry.path.includes('/') && matches(name, entry.path);
-      if (entry.kind === 'file' && isMeant)
-        found.push({ path: isOne ? pattern : posix.join(folder, entry.path), bytes });
+      if (entry.kind !== 'file' || !isMeant) continue;
+      const bytes = await wholeOf(entry.content, leftBytes);
+      leftBytes -= bytes.length;
+      found.push({ path: isOne ? pattern : posix.join(folder, entry.path), bytes });
+      if (found.length > mostFiles) throw tooManyFiles();
     }
   } catch (thrown) {
     if (isMissing(thrown)) return [];

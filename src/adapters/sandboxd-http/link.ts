@@ -136,6 +136,23 @@ type RequestContext = {
 
 type Answer = Dispatcher.ResponseData;
 
+/**
+ * The longest answer that is not raw bytes. Two full streams of control characters take 12.6 MB as JSON, and an identity with all
+ * calls of a life some 9 MB. A sandbox whose commands are root can send more, and without end.
+ */
+export const longestAnswerBytes = 32 * 1024 * 1024;
+
+async function textOf({ body }: Answer): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > longestAnswerBytes) throw maybeSent(new Error('the answer is longer than any of sandboxd'));
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
 /** On top of what sandboxd may hold a request: a busy machine, a probe that starts a process, a long answer. */
 const answerSlackMs = 30_000;
 /** A transfer as a whole; sandboxd gives up on one after the same time. */
@@ -152,7 +169,7 @@ async function ask<Value>(
   return withDeadline(deadlineMs(question), signal, async (until) => {
     const { answer, release } = await send(context, target, question, until);
     try {
-      const text = await answer.body.text();
+      const text = await textOf(answer);
       return read(text === '' ? null : parseJson(text));
     } catch (error) {
       throw error instanceof LinkError ? error : maybeSent(error);
@@ -240,7 +257,7 @@ async function trySend(
     const answer = await dispatch(lease.dispatcher, optionsOf(context, target, question), until);
     checkSpeaker(target, answer.statusCode, answer.headers);
     context.onAnswer(target.sandbox, answer.statusCode);
-    if (answer.statusCode >= 300) throw refusalOf(answer.statusCode, await answer.body.text());
+    if (answer.statusCode >= 300) throw refusalOf(answer.statusCode, await textOf(answer));
     return { answer, release: lease.release };
   } catch (error) {
     lease.release();

@@ -34,6 +34,22 @@ export class TarError extends Error {
   readonly code = 'EBADMSG';
 }
 
+/** It goes on after as many bytes as its reader takes. */
+export class TarTooLong extends TarError {}
+
+/** An archive as it comes. Throws `TarTooLong` after so many bytes, wherever they are: names, contents, or behind its end mark. */
+export async function* tarOfAtMost(
+  chunks: AsyncIterable<Uint8Array>,
+  mostBytes: number,
+): AsyncGenerator<Uint8Array> {
+  let bytes = 0;
+  for await (const chunk of chunks) {
+    bytes += chunk.length;
+    if (bytes > mostBytes) throw new TarTooLong(`it has more than ${mostBytes} bytes`);
+    yield chunk;
+  }
+}
+
 /** It stopped before its end mark. */
 export class TarCutOff extends TarError {}
 

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createSandboxdHttpLink } from '#src/adapters/sandboxd-http/link.ts';
+import { createSandboxdHttpLink, longestAnswerBytes } from '#src/adapters/sandboxd-http/link.ts';
 import { bootId, callId, sandboxId } from '#src/model/ids.ts';
 import { sandboxAddress } from '#src/model/rollout.ts';
 import { LinkError } from '#src/ports/sandbox-link.ts';
@@ -121,6 +121,26 @@ describe('the line to sandboxd', () => {
       await serve((_request, response) => response.writeHead(200, speaker).end(body));
       const trouble = await troubleOf(link.attach(target, confirmed, 0, never));
       expect(trouble).toEqual(kind('maybe_sent'));
+    },
+  );
+
+  it.each([200, 422])(
+    'reads of an answer without end, status %i, no more than sandboxd ever sends',
+    async (status) => {
+      let sentBytes = 0;
+      const piece = Buffer.alloc(1024 * 1024, ' ');
+      await serve((_request, response) => {
+        response.writeHead(status, speaker);
+        const send = (): void => {
+          do sentBytes += piece.length;
+          while (!response.destroyed && response.write(piece));
+        };
+        response.on('drain', send);
+        send();
+      });
+      expect(await troubleOf(link.identity(target, never))).toEqual(kind('maybe_sent'));
+      // What sockets and streams hold beside it is not the bound's matter.
+      expect(sentBytes).toBeLessThan(4 * longestAnswerBytes);
     },
   );
 
