@@ -20,7 +20,7 @@ async function post(path: string, body: string | Buffer<ArrayBuffer>): Promise<A
     'x-corral-run': 'run-1',
   };
   // Nothing here may wait: whoever does is told by name.
-  const signal = AbortSignal.timeout(20_000);
+  const signal = AbortSignal.timeout(60_000);
   const answer = await fetch(`${gateway.url}${path}`, { method: 'POST', headers, body, signal });
   return { status: answer.status, text: await answer.text() };
 }

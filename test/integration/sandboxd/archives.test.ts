@@ -21,7 +21,7 @@ import { LinkError } from '#src/ports/sandbox-link.ts';
 import { endOfTar, readTar, tarHeader, tarPadding, type TarEntry } from '#src/protocol/sandboxd/tar.ts';
 import { aBind, policyUid, startSandboxd, type TestSandboxd } from '#test/support/sandboxd.ts';
 
-const signal = AbortSignal.timeout(120_000);
+const { signal } = new AbortController();
 
 let sandboxd: TestSandboxd;
 beforeAll(async () => {

@@ -11,7 +11,7 @@ const answerBytes = mebibyte;
 let sandboxd: TestSandboxd;
 beforeAll(async () => {
   sandboxd = await startSandboxd();
-  await sandboxd.link.bind(sandboxd.target, aBind(), AbortSignal.timeout(5_000));
+  await sandboxd.link.bind(sandboxd.target, aBind(), AbortSignal.timeout(60_000));
 });
 afterAll(() => sandboxd.stop());
 
@@ -24,11 +24,11 @@ const call = (id: string, waitMs = 15_000) =>
       keepBytes: answerBytes,
     }),
     waitMs,
-    AbortSignal.timeout(20_000),
+    AbortSignal.timeout(60_000),
   );
 
 const stateOf = async (id: string) => {
-  const { calls } = await sandboxd.link.identity(sandboxd.target, AbortSignal.timeout(5_000));
+  const { calls } = await sandboxd.link.identity(sandboxd.target, AbortSignal.timeout(60_000));
   return calls.find((each) => each.callId === id)?.state;
 };
 
@@ -44,14 +44,14 @@ it('keeps 8 MiB of answers that nobody has confirmed; the next call waits withou
   expect(await stateOf('late')).toBe('received');
   expect(await call('kept_0')).toMatchObject({ stdout: { totalBytes: answerBytes } });
 
-  await sandboxd.link.confirm(sandboxd.target, [callId('kept_0')], AbortSignal.timeout(5_000));
+  await sandboxd.link.confirm(sandboxd.target, [callId('kept_0')], AbortSignal.timeout(60_000));
   expect(await waiting).toMatchObject({ stdout: { totalBytes: answerBytes } });
   const { stdout } = (await sandboxd.link.call(
     sandboxd.target,
     callId('count'),
     aShellCall('sort ran | uniq -c | sort -rn | head -1; wc -l < ran', { keepBytes: 1024 }),
     5_000,
-    AbortSignal.timeout(10_000),
+    AbortSignal.timeout(60_000),
   )) as Exclude<Awaited<ReturnType<typeof call>>, 'running'>;
   expect(stdout.head).toMatch(new RegExp(`^ *1 [a-z_0-9]+\n${kept.length + 1}\n$`));
 });

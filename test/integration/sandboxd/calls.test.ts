@@ -3,7 +3,7 @@ import { bootId, callId, sandboxId } from '#src/model/ids.ts';
 import { LinkError } from '#src/ports/sandbox-link.ts';
 import { aBind, aShellCall, startSandboxd, type TestSandboxd } from '#test/support/sandboxd.ts';
 
-const signal = AbortSignal.timeout(60_000);
+const { signal } = new AbortController();
 const one = callId('call/1 with odd %, ids?');
 
 /** What a link promise ended with. */

@@ -7,7 +7,7 @@ import { LinkError } from '#src/ports/sandbox-link.ts';
 import type { BuiltinName, CallAnswer, CommandUser } from '#src/protocol/sandboxd/wire.ts';
 import { aBind, graderUid, policyUid, startSandboxd, type TestSandboxd } from '#test/support/sandboxd.ts';
 
-const signal = AbortSignal.timeout(120_000);
+const { signal } = new AbortController();
 
 let sandboxd: TestSandboxd;
 beforeAll(async () => {

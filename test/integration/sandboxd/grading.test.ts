@@ -15,7 +15,7 @@ import {
   type TestSandboxd,
 } from '#test/support/sandboxd.ts';
 
-const signal = AbortSignal.timeout(180_000);
+const { signal } = new AbortController();
 const score = (text: string) => ({ kind: 'ran', score: text }) as const;
 
 let payloads: string;

@@ -14,7 +14,7 @@ import { aBind, aShellCall, startSandboxd, type TestSandboxd } from '#test/suppo
 let sandboxd: TestSandboxd;
 beforeAll(async () => {
   sandboxd = await startSandboxd();
-  await sandboxd.link.bind(sandboxd.target, aBind(), AbortSignal.timeout(5_000));
+  await sandboxd.link.bind(sandboxd.target, aBind(), AbortSignal.timeout(60_000));
 });
 afterAll(() => sandboxd.stop());
 
@@ -28,10 +28,10 @@ function makeDatabase(path: string): string {
 }
 
 const send = (id: string, request: CallRequest, waitMs = 15_000) =>
-  sandboxd.link.call(sandboxd.target, callId(id), request, waitMs, AbortSignal.timeout(20_000));
+  sandboxd.link.call(sandboxd.target, callId(id), request, waitMs, AbortSignal.timeout(60_000));
 
 const known = async () => {
-  const { calls } = await sandboxd.link.identity(sandboxd.target, AbortSignal.timeout(5_000));
+  const { calls } = await sandboxd.link.identity(sandboxd.target, AbortSignal.timeout(60_000));
   return new Map(calls.map(({ callId: id, state }) => [id, state]));
 };
 

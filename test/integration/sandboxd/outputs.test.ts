@@ -6,7 +6,7 @@ import { aBind, aShellCall, startSandboxd, type TestSandboxd } from '#test/suppo
 
 const mebibyte = 1024 * 1024;
 const most = 10 * mebibyte;
-const signal = AbortSignal.timeout(120_000);
+const { signal } = new AbortController();
 
 let sandboxd: TestSandboxd;
 beforeAll(async () => {

@@ -25,7 +25,7 @@ import {
   type TestSandboxdOptions,
 } from '#test/support/sandboxd.ts';
 
-const signal = AbortSignal.timeout(120_000);
+const { signal } = new AbortController();
 const depths: readonly ProbeDepth[] = ['whole', 'brief'];
 
 const outcome = ({ link, target }: TestSandboxd, depth: ProbeDepth) =>

@@ -11,7 +11,7 @@ import {
   type TestSandboxdOptions,
 } from '#test/support/sandboxd.ts';
 
-const signal = AbortSignal.timeout(120_000);
+const { signal } = new AbortController();
 
 async function started(options?: TestSandboxdOptions): Promise<TestSandboxd> {
   const sandboxd = await startSandboxd(options);

@@ -12,7 +12,7 @@ import {
   type TestSandboxdOptions,
 } from '#test/support/sandboxd.ts';
 
-const signal = AbortSignal.timeout(120_000);
+const { signal } = new AbortController();
 const payload = 'out/payload';
 const soon = { CORRAL_REHEARSE_AFTER_MS: '50' };
 
