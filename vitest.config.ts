@@ -38,8 +38,8 @@ export default defineConfig({
     ],
     environment: 'node',
     sequence: { sequencer: SlowestFirst },
-    // Twice as many as cores: half of a file's time is waiting.
-    maxWorkers: 4,
+    // One more than cores, because a third of a file's time is waiting.
+    maxWorkers: 3,
     // What is waited for has happened in milliseconds, or the machine is busy: these end only what would wait for ever.
     expect: { poll: { timeout: 30_000, interval: 50 } },
     testTimeout: 120_000,

@@ -4,17 +4,18 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type ExtraGateway, startExtraGateway } from '#loadtest/fleet/extra-gateway.ts';
 import { type FleetOfTest, shellEnvironment, startFleetOfTest } from '#test/support/fleet.ts';
 
-const [drainDelayMs, graceMs] = [2_000, 2_000];
+const [drainDelayMs, graceMs] = [5_000, 2_000];
 const rollouts = ['a', 'b', 'c', 'd', 'e'];
 const callsEach = 20;
-/** Longer than a gateway holds anybody from SIGTERM on, so that all of them are cut off. */
-const commandS = 12;
+/** Commands end when the test says so: the gateway must hold all of them, and cut all of them off. */
+const environment = shellEnvironment.replace('timeout: 30s', 'timeout: 120s');
+const waits = 'read word < go; echo done';
 
 let corral: FleetOfTest;
 let leaving: ExtraGateway;
 const kept = new Agent({ keepAlive: true });
 beforeAll(async () => {
-  corral = await startFleetOfTest({ environments: { shell: shellEnvironment } });
+  corral = await startFleetOfTest({ environments: { shell: environment } });
   const folder = join(dirname(corral.fleet.stateDir), 'environments');
   leaving = await startExtraGateway(corral.fleet, folder, undefined, {
     CORRAL_DRAIN_DELAY_MS: String(drainDelayMs),
@@ -66,17 +67,22 @@ async function lane(agent: Agent | false, trace: string, name: string): Promise<
   return told;
 }
 
+const say = async (trace: string, call: string, command: string): Promise<void> => {
+  expect(await corral.rft.call({ trace, call, command })).toMatchObject({ status: 200 });
+};
+
 test('SIGTERM under a hundred held calls and new ones: nobody sees a reset, and repeats elsewhere run nothing twice', async () => {
+  await Promise.all(rollouts.map((trace) => say(trace, 'prepare', 'mkfifo go')));
   const calls = rollouts.flatMap((trace) =>
     Array.from({ length: callsEach }, (_, at) => ({
       trace,
       call: `held-${at}`,
-      command: `echo held-${at} >> ran; sleep ${commandS}; echo done`,
+      command: `echo held-${at} >> ran; ${waits}`,
     })),
   );
   const held = Promise.all(calls.map((call, at) => send(leaving.url, at % 2 === 0 && kept, call)));
   for (const trace of rollouts) {
-    await expect.poll(() => viewOf(trace), { timeout: 20_000 }).toMatchObject({ in_flight: callsEach });
+    await expect.poll(() => viewOf(trace)).toMatchObject({ in_flight: callsEach });
   }
   process.kill(leaving.pid() ?? 0, 'SIGTERM');
   const lanes = await Promise.all([lane(kept, 'f', 'kept'), lane(false, 'f', 'new')]);
@@ -92,8 +98,10 @@ test('SIGTERM under a hundred held calls and new ones: nobody sees a reset, and 
     expect(status).toBe(503);
     expect(JSON.parse(text)).toMatchObject({ error: { code: 'shutting_down', admitted: 'unknown' } });
   }
-  const again = await Promise.all(calls.map((call) => send(corral.fleet.gatewayUrl, false, call)));
-  expect(again.every(({ status, text }) => status === 200 && text.includes('done'))).toBe(true);
+  const again = Promise.all(calls.map((call) => send(corral.fleet.gatewayUrl, false, call)));
+  // A reader that opens the pipe while its writer sleeps goes on, too.
+  await Promise.all(rollouts.map((trace) => say(trace, 'go', 'sleep 1 > go')));
+  expect((await again).every(({ status, text }) => status === 200 && text.includes('done'))).toBe(true);
   for (const trace of rollouts) {
     const ran = await corral.rft.call({ trace, call: 'count', command: 'wc -l < ran; sort -u ran | wc -l' });
     expect(ran).toMatchObject({ status: 200, body: { output: `${callsEach}\n${callsEach}\n` } });
@@ -102,7 +110,7 @@ test('SIGTERM under a hundred held calls and new ones: nobody sees a reset, and 
 
 test('a second SIGTERM while it is leaving: whom it holds is told at once, also then with 503', async () => {
   await expect.poll(() => isReady(), { timeout: 20_000 }).toBe(true);
-  const held = send(leaving.url, false, { trace: 'g', call: 'c1', command: `sleep ${commandS}; echo done` });
+  const held = send(leaving.url, false, { trace: 'g', call: 'c1', command: 'sleep 60' });
   await expect.poll(() => viewOf('g')).toMatchObject({ in_flight: 1 });
   const pid = leaving.pid() ?? 0;
   process.kill(pid, 'SIGTERM');

@@ -126,12 +126,12 @@ it('1,000 of ten thousand seeded inputs: a file with anything wrong in it is loa
 
 it('what the quick check accepts, Ajv accepts: no mistake is missed because a file is not compiled for', () => {
   const ajvAccepts = ajv.compile(EnvironmentSchema);
-  const inputs = fc.sample(mistaken(whole), { seed: 12, numRuns: 1_000 });
+  const inputs = fc.sample(mistaken(whole), { seed: 12, numRuns: 300 });
   const values = inputs.flatMap((yaml) => parsed(yaml));
   const accepted = values.filter((value) => Check(EnvironmentSchema, value));
   expect(accepted.filter((value) => !ajvAccepts(value))).toEqual([]);
-  expect(accepted.length).toBeGreaterThan(10);
-  expect(values.length - accepted.length).toBeGreaterThan(100);
+  expect(accepted.length).toBeGreaterThan(3);
+  expect(values.length - accepted.length).toBeGreaterThan(20);
 });
 
 function parsed(yaml: string): unknown[] {
