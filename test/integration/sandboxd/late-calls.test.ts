@@ -80,9 +80,9 @@ it('a query behind one that takes all of its time does not start after the rollo
 });
 
 it('a call with a long timeout of its own runs after the rollout’s time for no longer than its tool would', async () => {
-  const sleeps = { ...aShellCall('sleep 60', { timeoutMs: 60_000 }), startWithinMs: 500, overtimeMs: 500 };
+  const sleeps = { ...aShellCall('sleep 60', { timeoutMs: 60_000 }), startWithinMs: 3_000, overtimeMs: 500 };
   const answer = await send('sleeps', sleeps);
   expect(answer).toMatchObject({ ending: { kind: 'timed_out' } });
   if (answer === 'running' || answer.ending.kind !== 'timed_out') throw new Error('it was not ended');
-  expect(answer.ending.timeoutMs).toBeLessThanOrEqual(1_000);
+  expect(answer.ending.timeoutMs).toBeLessThanOrEqual(3_500);
 });
