@@ -24,6 +24,8 @@ export type SandboxProxy = {
   refuse(): Promise<void>;
   /** Listens again. */
   accept(): Promise<void>;
+  /** Answers that have begun and are stalled: their commands have ended. */
+  stalled(): number;
   /** The rest of every answer that is stalled arrives. */
   flow(): void;
   /** Requests of that kind that came through, troubled or not. */
@@ -72,6 +74,7 @@ export async function standBefore(
     accept: async () => {
       server = await open();
     },
+    stalled: () => stalled.length,
     flow: () => {
       for (const flow of stalled.splice(0)) flow();
     },

@@ -55,7 +55,7 @@ test('the answer stalled in its middle and then flowing again: it is waited for,
   const proxy = await behindProxy('stalled');
   proxy.arm('stalled');
   const answer = call('stalled', 'c1');
-  await expect.poll(() => proxy.seen()).toBe(1);
+  await expect.poll(() => proxy.stalled()).toBe(1);
   // Its own command has ended: another call's evidence stands behind it.
   expect(await call('stalled', 'c2')).toMatchObject({ body: { output: 'ran\nran\n' } });
   proxy.flow();
