@@ -3,6 +3,7 @@ import { hunt, writeFound } from './bugs/hunt.ts';
 import { type PlantedBug, plantedBugNames } from './bugs/planted-bugs.ts';
 import { RealScripts } from './fleet/real-scripts.ts';
 import { simulate, type SimulationOptions } from './simulate.ts';
+import type { Ending } from './trainer/ledger.ts';
 import { storyLines, verdictLines } from './tell.ts';
 
 /**
@@ -32,18 +33,34 @@ try {
 async function run(first: number, count: number): Promise<boolean> {
   const given = options();
   const beganMs = performance.now();
+  const endings: Record<Ending['kind'] | 'not_ended', number> = {
+    scored: 0,
+    discarded: 0,
+    given_up: 0,
+    not_ended: 0,
+  };
   let rollouts = 0;
   let broken = 0;
   for (let seed = first; seed < first + count; seed += 1) {
     const report = await simulate(scripts, { seed, ...given });
     rollouts += report.planned.length;
+    for (const { kind } of report.endings.values()) endings[kind] += 1;
+    endings.not_ended += report.planned.length - report.endings.size;
     if (report.violation !== null) broken += 1;
     const lines = count === 1 ? storyLines(report) : report.violation === null ? [] : verdictLines(report);
     for (const line of lines) console.log(line);
   }
-  const counts = `${count} seeds, ${rollouts} rollouts, ${broken} broken`;
-  if (count > 1) console.log(`${counts}; ${await costWords(performance.now() - beganMs)}`);
+  if (count === 1) return broken === 0;
+  const ended = Object.entries(endings).map(([kind, times]) => `${times} ${kind.replace('_', ' ')}`);
+  console.log(`${count} seeds, ${rollouts} rollouts (${ended.join(', ')}), ${broken} broken`);
+  if (broken === 0) console.log(`at 95 % confidence fewer than ${boundWords(rollouts)} breaks a promise`);
+  console.log(await costWords(performance.now() - beganMs));
   return broken === 0;
+}
+
+/** The rule of three: what was not seen in n independent tries is rarer than 3/n, at 95 % confidence. */
+function boundWords(rollouts: number): string {
+  return `1 rollout in ${Math.floor(rollouts / 3)}`;
 }
 
 /** Time of this process' processor and of its Redis, which does half of the work. */
