@@ -97,7 +97,7 @@ export function createGatewayServer(parts: GatewayParts): GatewayServer {
 const jsonLimits: JsonLimits = { maxBytes: 1024 * 1024 + 64 * 1024, drainBytes: 64 * 1024 * 1024 };
 
 /**
- * All faces. The key of a request is checked first, so whoever has none holds no place. Then the hold gate takes it in, by its
+ * All faces. The key of a request is checked first, so a request without one holds no place. Then the hold gate takes it in, by its
  * tenant, and only then its body is read.
  */
 async function addFaces(app: App, parts: GatewayParts, gate: HoldGate): Promise<void> {
@@ -147,7 +147,7 @@ async function addFaces(app: App, parts: GatewayParts, gate: HoldGate): Promise<
   );
 }
 
-/** Answers a held request at once. A body that has not come whole comes no further: nobody reads it to its end. */
+/** Answers a held request at once. The rest of an incomplete body is not read. */
 function cutOff(request: FastifyRequest, reply: FastifyReply, failure: Failure): void {
   reply.raw.once('close', () => request.raw.destroy());
   void reply.header('connection', 'close').send(failure);

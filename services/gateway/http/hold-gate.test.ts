@@ -102,7 +102,7 @@ describe('a full gate', () => {
     expect(dropped).toHaveLength(1);
   });
 
-  it('drops nobody whose body is whole, or whose sandbox takes its time', () => {
+  it('drops no request whose body is complete or whose sandbox is slow', () => {
     const { gate, dropped, readings } = fullOf(2, 'passed_on');
     readings[0]?.ended();
     readings[1]?.came(1);

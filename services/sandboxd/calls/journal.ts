@@ -40,7 +40,7 @@ export type StartCall = (
  *
  *   received → running → done → confirmed, and received → done when it is cancelled before it ran. What was not done
  *   when this life ended is never done. A call that waits until its rollout's time is over does not start: it is forgotten, and
- *   whoever sent it asks fleet state whether that time was extended. If it was not, the call is sent once more, as late, and
+ *   its gateway asks fleet state whether that time was extended. If it was not, the call is sent once more, as late, and
  *   received → done. So a queue, which a policy can make as long as it likes, adds no time to its rollout.
  *
  * Kept bytes are bounded. A running call has the most that it may keep reserved, so that the bound holds when it ends.

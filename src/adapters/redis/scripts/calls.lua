@@ -1,8 +1,8 @@
 -- requires: call, ending, outage, over, record, repeat, rollout, run, verdict
 -- Tool calls: received → dispatched → settled, once each.
 
--- How much of its time a rollout has left. Time in which nobody could reach us is not the policy's; an outage of which no
--- gateway has spoken yet is not, either. Before the first word of all that outage is infinite.
+-- The time that a rollout has left. Outages are not charged to the policy, even if no gateway has reported them yet. Before
+-- the first report of any gateway, the outage is infinite.
 local function timeLeftMs(rolloutMs, activeAtMs, awayMs)
   local leftMs = rolloutMs - (nowMs - activeAtMs - (awayMs or 0))
   if leftMs < 0 then leftMs = leftMs + Outage.outageMs() end
