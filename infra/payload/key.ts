@@ -10,7 +10,7 @@ const sources = [
   'src/protocol/sandboxd/**/*.ts',
   'src/platform/memory-account.ts',
   'infra/payload/*.ts',
-  'infra/payload/enter/*',
+  'infra/payload/native/*',
 ];
 
 /** A hash of everything that the payload is made of; short, since it becomes part of a folder's name. */

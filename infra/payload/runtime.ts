@@ -2,16 +2,16 @@ import { execFile } from 'node:child_process';
 import { chmod, constants, copyFile, link, mkdir, realpath } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { payloadLayout } from '#src/protocol/sandboxd/payload-layout.ts';
-import { enterFile } from './enter/compile.ts';
+import { nativePrograms, payloadLayout } from '#src/protocol/sandboxd/payload-layout.ts';
+import { nativeFile } from './native/compile.ts';
 
 const run = promisify(execFile);
 /** Everybody in the sandbox may read and run it: sandboxd, and the helper as the command's user. */
 const readableMode = 0o755;
 
 /**
- * Puts this process's own Node there, with its ELF loader and libraries, so that the sandbox's root needs none, and the compiled
- * `enter`.
+ * Puts this process's own Node there, with its ELF loader and libraries, so that the sandbox's root needs none, and our own
+ * compiled programs.
  */
 export async function copyRuntime(dir: string): Promise<void> {
   const node = await realpath(process.execPath);
@@ -19,7 +19,8 @@ export async function copyRuntime(dir: string): Promise<void> {
   await mkdir(libraries);
   await chmod(dir, readableMode);
   await linkOrCopy(node, join(dir, payloadLayout.node));
-  await copyReadable(enterFile(process.arch), join(dir, payloadLayout.enter));
+  for (const program of nativePrograms)
+    await copyReadable(nativeFile(program, process.arch), join(dir, payloadLayout[program]));
   for (const library of parseLdd((await run('ldd', [node])).stdout)) {
     const name = isLoader(library) ? basename(payloadLayout.loader) : basename(library);
     await copyReadable(await realpath(library), join(libraries, name));

@@ -1,12 +1,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { ArtifactsRequest, CommandUser, FilePlace, FileReply } from '#src/protocol/sandboxd/wire.ts';
 import { Capture } from './command/capture.ts';
 import type { StartedProcess } from './command/spawn-as.ts';
 import type { Config } from './config.ts';
 import type { Daemon } from './daemon.ts';
+import { folderOf } from './helper/helper-process.ts';
 import { parseReply, replyBytes, startHelper } from './helper/run.ts';
 import { killTree } from './processes/kill-tree.ts';
+import { artifactsOf } from './reading/artifacts.ts';
+import { ownWantsFrom, wantIn } from './reading/own-want.ts';
+import { ReadError, type Reader, startReader } from './reading/reader.ts';
+import { tarOut } from './reading/tar-out.ts';
 import { sweepAll } from './processes/sweep.ts';
 import { WireError } from './wire-error.ts';
 
@@ -49,61 +55,64 @@ function brokenOff(body: IncomingMessage): Promise<never> {
 }
 
 /**
- * Bytes out, as the user; the answer's head is written with the first of them, so that a fault still is a 422. A file that fails
- * after that is a broken connection. An archive then ends without its end mark: what stopped our helper in there was the
- * sandbox's own doing, and a connection that breaks is the machinery's.
+ * Bytes out, with the user's rights; the answer's head is written with the first of them, so that a fault still is a 422. What fails
+ * after that is a broken connection. Only an archive whose reader was ended by the sandbox's own want ends like a whole one, without
+ * its end mark: a connection that breaks is the machinery's failure, and that is not.
  */
 export async function getFile(
   config: Config,
-  place: FilePlace,
+  { form, user, path }: FilePlace,
   mostBytes: number,
   response: ServerResponse,
 ): Promise<void> {
-  const isArchive = place.form === 'archive';
-  const request = [isArchive ? 'tar-out' : 'get', place.path, String(mostBytes)];
-  return bytesOut(config, place.user, request, response, () => isArchive);
+  const at = resolve(folderOf(config, user), path);
+  const isArchive = form === 'archive';
+  await readOut(config, user, response, {
+    isArchive,
+    read: (reader) => (isArchive ? tarOut(reader, at, mostBytes) : reader.get(at, mostBytes)),
+  });
 }
 
-/** What a helper prints. `mayBreakOff`: whether the answer ends as if it were whole when the helper fails so after its first byte. */
-async function bytesOut(
+type Reading = {
+  /** It has an end mark of its own, so its receiver sees that it was cut off. */
+  readonly isArchive: boolean;
+  readonly read: (reader: Reader) => AsyncIterable<Uint8Array>;
+};
+
+async function readOut(
   config: Config,
   user: CommandUser,
-  request: readonly string[],
   response: ServerResponse,
-  mayBreakOff: (error: unknown) => boolean,
+  { isArchive, read }: Reading,
 ): Promise<void> {
-  const helper = await startHelper(config, user, request, longestTransferMs);
-  const { stdout } = helper.process;
-  const stopLooking = killWhenStalled(
-    helper.process,
-    () => stdout.readableLength === 0 && !response.writableNeedDrain,
-  );
+  const ownOrLost = ownWantsFrom(config);
+  const isCutOff = (error: unknown) => isArchive && wantIn(ownOrLost(error)) !== null;
+  let reader: Reader | null = null;
   try {
-    const chunks = stdout[Symbol.asyncIterator]();
+    reader = await startReader(config, user);
+    const chunks = read(reader)[Symbol.asyncIterator]();
     const first = await chunks.next();
-    if (first.done === true) await helper.succeeded;
     response.writeHead(200, { 'content-type': 'application/octet-stream' });
-    const over = helper.succeeded.catch((error: unknown) => {
-      if (!mayBreakOff(error)) throw error;
-    });
-    over.catch(() => {}); // Awaited when all bytes were sent; until then it is not unhandled.
-    await pipeline(contentOf(first, chunks, over), response);
+    const signal = AbortSignal.timeout(longestTransferMs);
+    await pipeline(contentOf(first, chunks, isCutOff), response, { signal });
+  } catch (thrown) {
+    const error = ownOrLost(thrown);
+    throw error instanceof ReadError ? new WireError('file_error', error.message, error.code) : error;
   } finally {
-    stopLooking();
-    await killTree(helper.process.pid);
-    helper.release();
+    reader?.close();
   }
 }
 
-/** The bytes, and a failure after the first of them as a broken answer rather than a complete one. */
 async function* contentOf(
-  first: IteratorResult<Buffer>,
-  rest: AsyncIterableIterator<Buffer>,
-  succeeded: Promise<void>,
-): AsyncIterable<Buffer> {
-  if (first.done !== true) yield first.value;
-  yield* rest;
-  await succeeded;
+  first: IteratorResult<Uint8Array>,
+  rest: AsyncIterator<Uint8Array>,
+  isCutOff: (error: unknown) => boolean,
+): AsyncGenerator<Uint8Array> {
+  try {
+    for (let next = first; next.done !== true; next = await rest.next()) yield next.value;
+  } catch (error) {
+    if (!isCutOff(error)) throw error;
+  }
 }
 
 /** Its words are the policy's, as it runs as that: numbers are taken, and nothing else. */
@@ -115,11 +124,8 @@ function replyOf(said: string): FileReply {
 
 /**
  * Takes out what a grader elsewhere is to see: after everything of the policy's was killed, so that what is looked at is what
- * is sent, and by a helper that is its user, so that nothing is read which the policy could not read itself. It has the
- * sandbox for itself, as a turn of a grader has. Throws `file_error` for what the policy left otherwise than it is named.
- *
- * A sandbox may be filled so that the helper has the memory to look at everything and not to send it. That is the policy's doing
- * too, so it is no broken connection, after which one asks again until there is no time left: the archive ends without its end mark.
+ * is sent, and with its rights, so that nothing is read which the policy could not read itself. It has the sandbox for itself, as
+ * a turn of a grader has. Throws `file_error` for what the policy left otherwise than it is named.
  */
 export async function takeArtifacts(
   { config, leaders, turns }: Daemon,
@@ -131,18 +137,18 @@ export async function takeArtifacts(
     const { survivors } = await sweepAll(config, leaders);
     if (survivors > 0)
       throw new WireError('file_error', `${survivors} processes could not be killed`, 'EBUSY');
-    await bytesOut(config, 'policy', ['take-artifacts', JSON.stringify(wanted)], response, isWant);
+    await readOut(config, 'policy', response, {
+      isArchive: true,
+      read: (reader) => artifactsOf(reader, config.workspace, wanted),
+    });
     return 'taken';
   });
   if (taken === null) throw new WireError('graded', 'a later turn of the same rollout took over');
 }
 
-const isWant = (error: unknown) =>
-  error instanceof WireError && (error.errno === 'ENOMEM' || error.errno?.startsWith('SIG') === true);
-
 /*
- * A helper runs as the policy's user, which may stop it; then a transfer would stand until whoever asked for it gives up, and that
- * looks like a failure of ours: a way out of a low score. Killed in time it is told as what it is.
+ * The helper that writes an upload runs as the policy's user, which may stop it; then the upload would stand until its sender gives
+ * up. Killed in time it is told as what it is.
  */
 
 /** All in all, so that a helper that is let go on now and then is no way around it; half of what a transfer may take. */

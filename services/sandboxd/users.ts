@@ -1,10 +1,13 @@
 import { fileURLToPath } from 'node:url';
-import { payloadEnter } from '#src/protocol/sandboxd/payload-layout.ts';
+import { type NativeProgram, payloadNative } from '#src/protocol/sandboxd/payload-layout.ts';
 import type { CommandUser, UserIsolation } from '#src/protocol/sandboxd/wire.ts';
 import type { Config } from './config.ts';
 
-/** Whose a process is; `queries`: who answers queries of an environment's databases. */
-export type ProcessRole = CommandUser | 'queries';
+/**
+ * Whose a process is. `queries` answers queries of an environment's databases. `reader` is sandboxd's own: it has another user's
+ * rights to files, and that user has no rights to it.
+ */
+export type ProcessRole = CommandUser | 'queries' | 'reader';
 
 /** Under which ids a process is started; `ids: null` keeps sandboxd's own. */
 export type ProcessUser = {
@@ -31,7 +34,7 @@ export function processUser(config: Config, user: ProcessRole): ProcessUser {
     ids: null,
     umask,
     mostProcesses: null,
-    enter: enterOf(config),
+    enter: nativeProgram(config, 'enter'),
     takesRoomOf: null,
   };
   if (config.userMode !== 'two-user') return own;
@@ -41,13 +44,15 @@ export function processUser(config: Config, user: ProcessRole): ProcessUser {
 }
 
 /** Of the payload, or of the sources that we run from ourselves. */
-function enterOf({ payload }: Pick<Config, 'payload'>): string {
-  if (payload !== null) return payloadEnter(payload);
-  return fileURLToPath(new URL(`../../infra/payload/enter/enter-${process.arch}`, import.meta.url));
+export function nativeProgram({ payload }: Pick<Config, 'payload'>, program: NativeProgram): string {
+  if (payload !== null) return payloadNative(payload, program);
+  return fileURLToPath(new URL(`../../infra/payload/native/${program}-${process.arch}`, import.meta.url));
 }
 
-function idsOf(config: Config, user: ProcessRole): NonNullable<ProcessUser['ids']> {
+function idsOf(config: Config, user: ProcessRole): ProcessUser['ids'] {
   switch (user) {
+    case 'reader':
+      return null;
     case 'policy':
       return { uid: config.policyUid, gid: config.policyGid };
     case 'grader':

@@ -110,7 +110,6 @@ describe('what the policy made of its artifacts has a score, and is no discard',
     ['file_error', 'ENAMETOOLONG', 'artifacts'],
     ['file_error', 'EACCES', 'artifacts'],
     ['file_error', 'SIGKILL', 'broken'],
-    ['file_error', 'EBUSY', 'broken'],
     ['internal', 'EAGAIN', 'broken'],
   ])('%s %s is %s', async (code, errno, how) => {
     expect(await takeFrom(refusing(code, errno))).toMatchObject({ kind: 'bad', how });
@@ -135,6 +134,9 @@ describe('what the policy made of its artifacts has a score, and is no discard',
 
 test.each([
   ['a disk that fails', refusing('file_error', 'EIO'), 'grader_failed'],
+  ['a disk that does not answer', refusing('file_error', 'ETIMEDOUT'), 'grader_failed'],
+  ['processes that cannot be killed', refusing('file_error', 'EBUSY'), 'grader_failed'],
+  ['a reader that is lost in a sandbox that was not full', refusing('file_error', 'LOST'), 'grader_failed'],
   ['a helper that is not there', refusing('internal', 'ENOENT'), 'grader_failed'],
   ['a sandboxd of before', refusing('not_found', ''), 'grader_failed'],
   [

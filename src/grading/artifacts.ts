@@ -67,7 +67,7 @@ async function takeOnce(
   try {
     return { kind: 'taken', files: await whileItStands(deps, job, take) };
   } catch (thrown) {
-    // All that was the policy's is dead by now, so nothing of it can have spoken for the helper.
+    // All that was the policy's is dead by now, so nothing of it can have spoken for the reader.
     if (thrown instanceof TarError && !(thrown instanceof TarCutOff)) throw brokenProtocol(thrown.message);
     return policysDoing(thrown, 'artifacts');
   }
@@ -79,7 +79,7 @@ async function takeOnce(
  */
 const archiveBytes = (mostBytes: number): number => mostBytes + mostFiles * 4 * 1_024 + 10_240;
 
-/** The helper that sends it runs as the policy's user, so what it says is looked at again. */
+/** What comes from a sandbox is looked at again. */
 async function filesIn(tar: AsyncIterable<Uint8Array>, mostBytes: number): Promise<readonly Artifact[]> {
   const files: Artifact[] = [];
   let bytes = 0;

@@ -27,8 +27,8 @@ export type AttachDeps = TroubleDeps & { readonly link: Pick<SandboxLink, 'getFi
 /** A judge that is a model looks at a handful of pictures. */
 const mostFiles = 32;
 /**
- * Of one pattern. Longer than the 5 min for which sandboxd lets a helper stall before it ends it (`files.ts` there): the policy
- * can stop the helper, and a gateway that gives up first would take that for a broken connection.
+ * Of one pattern. Longer than the 5 min for which sandboxd waits for its reader (`reading/reader.ts` there): a gateway that gives up
+ * first would take a disk that does not answer for a broken connection.
  */
 const takingMs = 6 * 60_000;
 
@@ -55,7 +55,7 @@ async function attachOnce(deps: AttachDeps, job: AttachJob, attach: Attach): Pro
     }
     return { kind: 'taken', told: { files: found.map(written), files_missing: missing } };
   } catch (thrown) {
-    // What is the policy's may live on and speak for the helper, which has its user: an archive that is none is its doing, too.
+    // Where ids cannot be switched, what is the policy's may speak for the reader: an archive that is none is its doing, too.
     if (thrown instanceof TooMuch || (thrown instanceof TarError && !(thrown instanceof TarCutOff)))
       return { kind: 'bad', how: 'artifacts', reason: thrown.message };
     return policysDoing(thrown, 'files for the judge');
@@ -77,7 +77,7 @@ async function filesOf(
   const name = posix.basename(pattern);
   const isOne = !name.includes('*');
   const from = { path: isOne ? pattern : folder, user: 'policy', form: 'archive' } as const;
-  // Each file has a header, and is filled up to a block. The helper that counts it has the policy's user, so it is counted here, too.
+  // Each file has a header, and is filled up to a block. It is counted in the sandbox, which is not believed.
   const most = mostBytes + (mostFiles + 2) * 2_048;
   const found: Found[] = [];
   try {

@@ -3,12 +3,12 @@ import { TarCutOff } from '../protocol/sandboxd/tar.ts';
 import type { Deadline } from '../waiting/deadline.ts';
 import { NotYet, type RetryDeps, retrying } from '../waiting/retries.ts';
 import { retryPolicies } from '../waiting/retry-policies.ts';
-import { graderFailed, wantsOfMemory } from './run-command-grader.ts';
+import { graderFailed, suspiciousFailure, wantsOfMemory } from './run-command-grader.ts';
 import { PolicyBrokeIt } from './still-there.ts';
 
 /**
  * Whose doing it is that files of the policy's could not be read, be it for graders elsewhere (`artifacts.ts`) or for a judge
- * (`attachments.ts`). A helper reads them as the policy's user, in a sandbox that the policy filled: what its files bring about
+ * (`attachments.ts`). They are read with the policy's rights, in a sandbox that the policy filled: what its files bring about
  * is its own doing, `bad`, for which the environment has a score. What they cannot bring about is `grader_failed`, no score.
  */
 export type BadFiles = {
@@ -26,7 +26,7 @@ export const brokenSandbox = (reason: string): BadFiles => ({
 });
 
 /**
- * Until they are read. A helper that dies is first asked again: what the policy's files leave no room for has no room the next
+ * Until they are read. A reader that dies is first asked again: what the policy's files leave no room for has no room the next
  * time either, and a machine that was short of memory for a moment has some again.
  */
 export async function untilRead<Files extends { readonly kind: string }>(
@@ -36,25 +36,25 @@ export async function untilRead<Files extends { readonly kind: string }>(
 ): Promise<Files | BadFiles> {
   const attempt = async () => {
     const files = await read();
-    if (isBad(files) && files.how === 'broken') throw new NotYet(new HelperDied(files));
+    if (isBad(files) && files.how === 'broken') throw new NotYet(new ReaderDied(files));
     return files;
   };
   try {
     return await retrying(deps, retryPolicies.policysFiles, attempt, { until });
   } catch (thrown) {
     if (thrown instanceof PolicyBrokeIt) return brokenSandbox(thrown.message);
-    if (thrown instanceof HelperDied) return thrown.files;
+    if (thrown instanceof ReaderDied) return thrown.files;
     throw thrown;
   }
 }
 
 const isBad = (files: { readonly kind: string }): files is BadFiles => files.kind === 'bad';
 
-class HelperDied extends Error {
+class ReaderDied extends Error {
   readonly files: BadFiles;
 
   constructor(files: BadFiles) {
-    super('the helper that reads the files of the policy died');
+    super('the reader of the files of the policy died');
     this.files = files;
   }
 }
@@ -70,17 +70,21 @@ const noRoomToSend = 'the policy filled its sandbox, so that its files could not
 
 type Refusal = Extract<LinkError['trouble'], { readonly kind: 'refused' }>;
 
-/** A helper that cannot live there lacks what the policy's files or processes take, or was ended by one of them. */
+/** A reader that cannot live there lacks what the policy's files or processes take, or was ended for want of it. */
 function ofRefusal({ code, message, errno = '' }: Refusal, what: string): BadFiles {
-  const lacks = wantsOfMemory.has(errno) || errno.startsWith('SIG') || errno === 'EBUSY';
+  const lacks = wantsOfMemory.has(errno) || errno.startsWith('SIG');
   if ((code === 'file_error' || code === 'internal') && lacks)
     return { kind: 'bad', how: 'broken', reason: message };
   if (code === 'file_error' && !ofMachine.has(errno))
     return { kind: 'bad', how: 'artifacts', reason: message };
   if (code === 'not_found')
     throw graderFailed(`its sandboxd is of a version that cannot give ${what}`, 'ENOSYS');
-  throw graderFailed(`${what} could not be taken: ${message}`, errno);
+  throw suspiciousFailure(`${what} could not be taken: ${message}`, errno);
 }
 
-/** What no file of the policy's can bring about: the disk beneath it fails. */
-const ofMachine: ReadonlySet<string> = new Set(['EIO', 'ESTALE', 'ENOTCONN']);
+/**
+ * What no policy can bring about. The disk beneath its files fails, or does not answer. The reader was lost, and not because the
+ * sandbox was full (`LOST`). Processes could not be killed (EBUSY): they wait for the disk. Where ids cannot be switched the policy may
+ * speak for the reader, hence the mark.
+ */
+const ofMachine: ReadonlySet<string> = new Set(['EIO', 'ESTALE', 'ENOTCONN', 'ETIMEDOUT', 'EBUSY', 'LOST']);

@@ -140,7 +140,7 @@ function badEnding(leaf: Leaf<'command'>, { ending, evidence, stderr }: CallAnsw
   if (ending.kind === 'timed_out') return bad('timeout', `no end after ${leaf.timeoutMs} ms`);
   if (ending.kind === 'not_started') {
     if (wantsOfMemory.has(ending.errno)) return bad('broken', ending.message);
-    throw graderFailed(`the grader could not be started: ${ending.message}`, ending.errno);
+    throw suspiciousFailure(`the grader could not be started: ${ending.message}`, ending.errno);
   }
   if (wasKilled(ending) && (evidence.outOfMemoryKills ?? 0) > 0) return bad('out_of_memory', 'out of memory');
   const how = ending.kind === 'exited' ? `exit code ${ending.exitCode}` : ending.kind;
@@ -174,7 +174,7 @@ export const wantsOfMemory: ReadonlySet<string> = new Set(['ENOMEM', 'EAGAIN', '
 
 function withoutFolder({ errno, message }: Extract<GradeTurn, { kind: 'folder_failed' }>): CommandGrade {
   if (wantsOfMemory.has(errno) || errno.startsWith('SIG')) return bad('broken', message);
-  throw graderFailed(`the grader's folder could not be used: ${message}`, errno);
+  throw suspiciousFailure(`the grader's folder could not be used: ${message}`, errno);
 }
 
 const bad = (how: Extract<CommandGrade, { kind: 'bad' }>['how'], reason: string): CommandGrade => ({
@@ -189,6 +189,10 @@ export const brokenByPolicy = (reason: string) => badEnd('broken', `the policy b
 
 export const graderFailed = (message: string, errno: string) =>
   new Failure('grader_failed', message, { evidence: { errno } });
+
+/** Files of the policy's may be behind it, and nothing shows whether they are. */
+export const suspiciousFailure = (message: string, errno: string) =>
+  new Failure('grader_failed', message, { evidence: { errno, suspected: 'command' } });
 
 /** A sandboxd that does not keep to the protocol is nobody's reward. */
 export const brokenProtocol = (reason: string) =>

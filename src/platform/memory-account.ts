@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 /**
@@ -29,6 +29,16 @@ export type MemoryFiles = {
   readonly limitAlsoAbove: boolean;
 };
 
+/** A container sees its own group at the root of the tree: version 2, then version 1. */
+const containerFiles = ['/sys/fs/cgroup/memory.events', '/sys/fs/cgroup/memory/memory.oom_control'];
+
+/** Of the sandbox that this process is in; `told`: the file that counts kills, if it is known. */
+export function memoryFilesHere(told: string | null): MemoryFiles | null {
+  if (told !== null) return { kills: told, limitAlsoAbove: false };
+  const found = containerFiles.find((file) => existsSync(file));
+  return found === undefined ? null : { kills: found, limitAlsoAbove: true };
+}
+
 /** Null when it cannot be read. */
 export function readMemoryAccount({ kills: file }: MemoryFiles): MemoryAccount | null {
   const text = readOrEmpty(file);
@@ -42,9 +52,17 @@ export function memoryKillsSince(before: MemoryAccount | null, files: MemoryFile
   if (before === null || now === null) return null;
   const count = now.kills - before.kills;
   if (count <= 0) return { count: 0, lackedBy: null };
-  const own = now.refusals > before.refusals || (now.refusals === 0 && peakSaysOwn(files));
-  return { count, lackedBy: own ? 'sandbox' : 'machine' };
+  return { count, lackedBy: reachedOwnLimit(before, now, files) ? 'sandbox' : 'machine' };
 }
+
+/** Whether the group came to its own limit since `before`. False: nobody counts here, too. */
+export function lackedMemorySince(before: MemoryAccount | null, files: MemoryFiles): boolean {
+  const now = readMemoryAccount(files);
+  return before !== null && now !== null && reachedOwnLimit(before, now, files);
+}
+
+const reachedOwnLimit = (before: MemoryAccount, now: MemoryAccount, files: MemoryFiles): boolean =>
+  now.refusals > before.refusals || (now.refusals === 0 && peakSaysOwn(files));
 
 /**
  * Where refusals are not counted, only the peak is left, which page cache alone brings to the limit: it can acquit a

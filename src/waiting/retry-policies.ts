@@ -221,7 +221,7 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
   },
   policysFiles: {
     what: 'taking the policy’s files out of its sandbox, for graders elsewhere and judges',
-    on: 'a helper that dies: for want of what the policy’s files take, or of the machine’s memory',
+    on: 'a reader that dies: for want of what the policy’s files take, or of the machine’s memory',
     until: 'three tries; then it is the policy’s doing',
     again: named,
     mostTries: 3,

@@ -98,6 +98,19 @@ test.each([
   ['a file that it has closed to itself', 'mkdir out; echo x > out/a.png; chmod 0 out/a.png', unreadable],
   ['a folder that it has closed to itself', 'mkdir out; echo x > out/a.png; chmod 0 out', unreadable],
   ['the whole machine in the place of its folder', 'ln -s / out', unreadable],
+  ['memory that gives I/O errors, by a link', 'ln -s /proc/self/mem notes.txt', unreadable],
+  ['a descriptor of another process, by a link', 'ln -s /proc/1/fd/0 notes.txt', unreadable],
+  ['folders that the kernel makes up', 'ln -s /proc/self out', unreadable],
+  [
+    'one file, while all processes of its user are stopped again and again',
+    "echo x > notes.txt; (setsid sh -c 'while :; do kill -STOP -1; done' >/dev/null 2>&1 &)",
+    0.25,
+  ],
+  [
+    'one file, while it holds every process that it may have',
+    "echo x > notes.txt; (setsid sh -c 'while :; do sleep 600 & done' >/dev/null 2>&1 &); sleep 1",
+    0.25,
+  ],
   [
     'files that somebody goes on changing',
     '(mkdir out; while :; do head -c 9000 /dev/urandom > out/a.png; rm -f out/a.png; done) >/dev/null 2>&1 & sleep 0.2',

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
-import { enterFile } from '#infra/payload/enter/compile.ts';
+import { nativeFile } from '#infra/payload/native/compile.ts';
 import { buildPayload } from '#infra/payload/payload.ts';
 import { sandboxdArgv } from '#src/protocol/sandboxd/payload-layout.ts';
 import { sweepUser } from '#services/sandboxd/processes/sweep.ts';
@@ -191,7 +191,7 @@ const thatSweeps: ProcessUser = {
   ids: null,
   umask: 0o022,
   mostProcesses: null,
-  enter: enterFile(process.arch),
+  enter: nativeFile('enter', process.arch),
   takesRoomOf: null,
 };
 

@@ -1,7 +1,6 @@
-import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { BuiltinAction, CallRequest, ExecAction, GradeTurn } from '#src/protocol/sandboxd/wire.ts';
-import { type MemoryFiles, memoryKillsSince, readMemoryAccount } from '#src/platform/memory-account.ts';
+import { memoryFilesHere, memoryKillsSince, readMemoryAccount } from '#src/platform/memory-account.ts';
 import { commandEnv, graderEnv } from '../command/command-env.ts';
 import { cutCapture } from '../command/capture.ts';
 import { textArgv } from '../command/prefer-bash.ts';
@@ -30,7 +29,7 @@ export function callStarter(
 ): StartCall {
   const deps = { config, env, leaders };
   const queries = queriesOf(deps);
-  const memory = memoryFiles(config.cgroupEvents);
+  const memory = memoryFilesHere(config.cgroupEvents);
   return async (callId, request, cancel, leftMs) => {
     background.enter();
     const backgroundMs = isFleetsOwn(callId) ? 0 : background.take();
@@ -83,15 +82,6 @@ function kept(
   outputs.keep(callId, 2 * beside, isMore ? { stdout, stderr } : null);
   if (!isMore) return { stdout, stderr };
   return { stdout: cutCapture(stdout, keepBytes), stderr: cutCapture(stderr, keepBytes), kept: bytes };
-}
-
-/** A container sees its own group at the root of the tree: version 2, then version 1. */
-const containerFiles = ['/sys/fs/cgroup/memory.events', '/sys/fs/cgroup/memory/memory.oom_control'];
-
-function memoryFiles(told: string | null): MemoryFiles | null {
-  if (told !== null) return { kills: told, limitAlsoAbove: false };
-  const found = containerFiles.find((file) => existsSync(file));
-  return found === undefined ? null : { kills: found, limitAlsoAbove: true };
 }
 
 type Deps = { readonly config: Config; readonly env: NodeJS.ProcessEnv; readonly leaders: Leaders };

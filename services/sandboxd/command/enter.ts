@@ -3,7 +3,7 @@ import { getSystemErrorName } from 'node:util';
 import type { ProcessRole, ProcessUser } from '../users.ts';
 
 /*
- * `enter` stands between sandboxd and every program that it starts (`infra/payload/enter/enter.c`). sandboxd has one thread, which
+ * `enter` stands between sandboxd and every program that it starts (`infra/payload/native/enter.c`). sandboxd has one thread, which
  * waits until the kernel has opened the file of the process that it starts. The policy can delay that for a file of its own, and
  * can stop a process that has its user id. So sandboxd starts a file of the payload, still as itself, and goes on; user, folder,
  * limits and program follow in that process.
@@ -55,9 +55,12 @@ const helperTasks = 16;
 
 /**
  * If memory runs out, the kernel shall kill a command before sandboxd, and what the policy runs before the grader that runs
- * it, or the process that answers its queries: half and a quarter of the scale that ends at 1000.
+ * it, or the process that answers its queries: half and a quarter of the scale that ends at 1000. A reader has next to no memory.
  */
-const penalties = { policy: 500, grader: 250, queries: 250 } as const satisfies Record<ProcessRole, number>;
+const penalties = { policy: 500, grader: 250, queries: 250, reader: 0 } as const satisfies Record<
+  ProcessRole,
+  number
+>;
 const highestScore = 1000;
 
 /** Read once: nothing changes sandboxd's own score while it runs. */

@@ -5,6 +5,8 @@ import type { Config } from '../config.ts';
 import { makeGraderFolder } from '../folders.ts';
 import { type ProcessRole, processUser } from '../users.ts';
 
+type HelperRole = Exclude<ProcessRole, 'reader'>;
+
 /**
  * The least that Node needs, since a helper lives for milliseconds beside the policy's own work: a small heap, and no
  * warnings on a stderr that the model reads.
@@ -17,7 +19,7 @@ const helperFlags = ['--no-warnings', '--max-semi-space-size=1', '--v8-pool-size
  */
 export function helperProcess(
   config: Config,
-  user: ProcessRole,
+  user: HelperRole,
   request: readonly string[],
 ): Omit<ProcessSpec, 'stdin'> {
   const { node, script } = helperOf(config);
@@ -31,7 +33,7 @@ export function helperProcess(
 }
 
 /** Where relative paths of this user begin. */
-export function folderOf(config: Config, user: ProcessRole): string {
+export function folderOf(config: Config, user: HelperRole): string {
   if (user === 'queries') return '/';
   return user === 'grader' ? makeGraderFolder(config, 'own') : config.workspace;
 }

@@ -3,9 +3,7 @@
  *
  *   tool NAME   a built-in tool; its arguments as JSON on stdin, its text on stdout
  *   put PATH    stdin becomes the file; the number of bytes as JSON on stdout
- *   get PATH MOST-BYTES      the file on stdout
- *   tar-in PATH, tar-out PATH MOST-BYTES   the same with an archive of what is below a folder
- *   take-artifacts WANTED    what they name, for a grader elsewhere, as an archive on stdout
+ *   tar-in PATH  the same with an archive that is unpacked below the folder
  *   probe WHOSE  nothing but a look whether the workspace can be written, if it is ours
  *   missing PATH PROGRAM…   which of them this user cannot run, as JSON on stdout
  *   lacking FOLDERS          which of these folders this user cannot use as needed, as JSON on stdout
@@ -28,21 +26,9 @@ async function main([folder = '/', task = '', object = '', ...rest]: readonly st
       const { putFile } = await import('./one-file.ts');
       return putFile(object);
     }
-    case 'get': {
-      const { getFile } = await import('./one-file.ts');
-      return getFile(object, Number(rest[0]));
-    }
     case 'tar-in': {
       const { tarIn } = await import('./tar-in.ts');
       return tarIn(object);
-    }
-    case 'tar-out': {
-      const { tarOut } = await import('./tar-out.ts');
-      return tarOut(object, Number(rest[0]));
-    }
-    case 'take-artifacts': {
-      const { takeArtifacts } = await import('./artifacts.ts');
-      return takeArtifacts(folder, object);
     }
     case 'place-grader': {
       const { placeGrader } = await import('./grader-files.ts');

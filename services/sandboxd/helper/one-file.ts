@@ -2,7 +2,6 @@ import {
   chmodSync,
   closeSync,
   constants,
-  createReadStream,
   createWriteStream,
   fstatSync,
   mkdirSync,
@@ -14,25 +13,6 @@ import {
 import { dirname } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { reportErrno } from './print.ts';
-
-/**
- * Writes a regular file to stdout, as long as it is found to be; one of more than `mostBytes` is EFBIG before the first byte.
- * Returns the exit code.
- */
-export async function getFile(path: string, mostBytes: number): Promise<0 | 1> {
-  try {
-    const fd = openRegular(path);
-    const { size } = fstatSync(fd);
-    if (size > mostBytes)
-      throw Object.assign(new Error(`${path} has more than ${mostBytes} bytes`), { code: 'EFBIG' });
-    // What the kernel makes up while it is read (`/proc`) has no size.
-    const range = size === 0 ? {} : { end: size - 1 };
-    await pipeline(createReadStream(path, { fd, ...range }), process.stdout);
-    return 0;
-  } catch (error) {
-    return reportErrno(error);
-  }
-}
 
 /** Opens without waiting: a named pipe that the policy left there would hold us for ever. */
 export function openRegular(path: string): number {

@@ -16,6 +16,7 @@ export const payloadLayout = {
   code: 'sandboxd',
   // Next to the code that cannot do without it: a controller of any version copies both or neither.
   enter: 'sandboxd/enter',
+  reader: 'sandboxd/reader',
 } as const;
 
 /** sandboxd itself, and the helper that it starts for one request. */
@@ -31,12 +32,16 @@ export const graderMountPoint = '/run/corral-grader';
 export const payloadEntry = (mountPoint: string, entry: PayloadEntry): string =>
   `${mountPoint}/${payloadLayout.code}/${entry}.cjs`;
 
-/** The program that changes user, folder and limits, then becomes another program; `infra/payload/enter` has its source. */
-export const payloadEnter = (mountPoint: string): string => `${mountPoint}/${payloadLayout.enter}`;
+/** The programs with sources in `infra/payload/native`: `enter` starts all others, `reader` reads what a policy left behind. */
+export const nativePrograms = ['enter', 'reader'] as const;
+export type NativeProgram = (typeof nativePrograms)[number];
+
+export const payloadNative = (mountPoint: string, program: NativeProgram): string =>
+  `${mountPoint}/${payloadLayout[program]}`;
 
 /** An argv that closes the descriptors from `first` on, then becomes the shell. Its arguments follow. */
 export const shellClosingFrom = (payloadFolder: string, first: number): readonly string[] => [
-  payloadEnter(payloadFolder),
+  payloadNative(payloadFolder, 'enter'),
   '--close-from',
   String(first),
   '--',

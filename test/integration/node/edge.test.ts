@@ -2,7 +2,7 @@ import { copyFile, mkdir, mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { enterFile } from '#infra/payload/enter/compile.ts';
+import { nativeFile } from '#infra/payload/native/compile.ts';
 import { type RunningNode, startNode } from '#services/node/wiring.ts';
 import { createLocalProvider, type LocalProvider } from '#src/adapters/local/provider.ts';
 import { failsEverywhere } from '#src/failure/codes.ts';
@@ -60,7 +60,7 @@ describe('a node whose sandboxes misbehave', () => {
     // What else of the payload a launch runs.
     const enter = join(stateFolder, payloadLayout.enter);
     await mkdir(dirname(enter));
-    await copyFile(enterFile(process.arch), enter);
+    await copyFile(nativeFile('enter', process.arch), enter);
   });
   afterEach(async () => {
     await events.stop();

@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import {
   chmodSync,
   existsSync,
@@ -16,9 +16,17 @@ import {
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readProcessTable } from '#services/sandboxd/processes/process-table.ts';
 import { callId } from '#src/model/ids.ts';
 import { LinkError } from '#src/ports/sandbox-link.ts';
-import { endOfTar, readTar, tarHeader, tarPadding, type TarEntry } from '#src/protocol/sandboxd/tar.ts';
+import {
+  endOfTar,
+  readTar,
+  TarError,
+  tarHeader,
+  tarPadding,
+  type TarEntry,
+} from '#src/protocol/sandboxd/tar.ts';
 import { aBind, policyUid, startSandboxd, type TestSandboxd } from '#test/support/sandboxd.ts';
 
 const { signal } = new AbortController();
@@ -186,9 +194,10 @@ describe('an archive that comes out', () => {
     expect(listed).toMatch(/link -> \/etc\/passwd/);
   });
 
-  it('of one file is that file; of a file of the kernel’s making, an empty one', async () => {
+  it('of one file is that file; of a file that the kernel makes up there is none', async () => {
     expect(await namesIn(await get('out/a'))).toEqual(['a']);
-    expect(await namesIn(await get('/proc/self/status'))).toEqual(['status']);
+    for (const path of ['/proc/self/status', '/proc', '/sys/kernel'])
+      expect(await troubleOf(get(path))).toMatchObject({ status: 422, errno: 'ENODEV' });
   });
 
   it('goes in again as it came', async () => {
@@ -228,16 +237,61 @@ describe('an archive that comes out', () => {
     for (const size of sizes) expect(size).toBe(4_000_000);
   });
 
-  it('that the policy breaks off by killing our helper ends without its mark, and not as a broken connection', async () => {
+  it('cannot be broken off by the policy, which has no rights to what reads it', async () => {
     mkdirSync(inWorkspace('large'));
     for (let file = 0; file < 8; file += 1)
       writeFileSync(inWorkspace('large', `${file}`), 'z'.repeat(4_000_000));
-    const from = { path: 'large', user: 'policy', form: 'archive', mostBytes: 50_000_000 } as const;
-    const bytes = await sandboxd.link.getFile(sandboxd.target, from, signal);
-    const read = async () => {
-      for await (const { path } of readTar(bytes))
-        if (path === '0') execFileSync('pkill', ['-9', '-u', String(policyUid)]);
-    };
-    await expect(read()).rejects.toThrow('it was cut off before its end');
+    const paths: string[] = [];
+    const allowed: string[] = [];
+    for await (const { path } of readTar(await ofLarge())) {
+      // It is held back by us, so it lives while it is attacked.
+      if (paths.push(path) === 1) allowed.push(...attackReader(sandboxd));
+    }
+    expect(allowed).toEqual([]);
+    expect(paths).toHaveLength(8);
+  });
+
+  it('is a broken connection if its reader is lost in a sandbox that was not full', async () => {
+    const error = await killed().catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(Error);
+    expect(error).not.toBeInstanceOf(TarError);
   });
 });
+
+function ofLarge(): Promise<AsyncIterable<Uint8Array>> {
+  const from = { path: 'large', user: 'policy', form: 'archive', mostBytes: 50_000_000 } as const;
+  return sandboxd.link.getFile(sandboxd.target, from, signal);
+}
+
+async function killed(): Promise<void> {
+  for await (const { path } of readTar(await ofLarge()))
+    if (path === '0') process.kill(readerOf(sandboxd), 'SIGKILL');
+}
+
+/** The process that reads for sandboxd now. */
+function readerOf({ process: { pid } }: TestSandboxd): number {
+  const children = readProcessTable().filter(({ parent }) => parent === pid);
+  const reader = children.find((row) => readFileSync(`/proc/${row.pid}/comm`, 'utf8').startsWith('reader'));
+  expect(reader).toBeDefined();
+  return reader?.pid ?? 0;
+}
+
+/** Tries, as the policy, what would hold up or end a process of its own. Returns what was allowed. */
+function attackReader(of: TestSandboxd): readonly string[] {
+  const pid = readerOf(of);
+  const tries = [
+    `kill -STOP ${pid}`,
+    `kill -KILL ${pid}`,
+    `prlimit --pid ${pid} --nofile=0:0`,
+    `renice -n 19 -p ${pid}`,
+    `chrt --idle --pid 0 ${pid}`,
+    `taskset -p 1 ${pid}`,
+    `ls /proc/${pid}/fd/`,
+    `cat /proc/${pid}/environ`,
+    `head -c 1 /proc/${pid}/mem`,
+    `python3 -c 'import ctypes; raise SystemExit(-ctypes.CDLL(None).ptrace(0x4206, ${pid}, 0, 0))'`,
+  ];
+  return tries.filter(
+    (script) => spawnSync('sh', ['-c', script], { uid: policyUid, gid: policyUid }).status === 0,
+  );
+}

@@ -13,9 +13,9 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { enterFile } from '#infra/payload/enter/compile.ts';
+import { nativeFile } from '#infra/payload/native/compile.ts';
 import { LinkError } from '#src/ports/sandbox-link.ts';
-import { payloadEnter, payloadEntry, payloadNodeArgv } from '#src/protocol/sandboxd/payload-layout.ts';
+import { payloadEntry, payloadNative, payloadNodeArgv } from '#src/protocol/sandboxd/payload-layout.ts';
 import type { ProbeDepth } from '#src/protocol/sandboxd/wire.ts';
 import {
   aBind,
@@ -59,7 +59,7 @@ describe('a probe', () => {
       mkdirSync(dirname(file), { recursive: true });
       writeFileSync(file, 'no program', { mode: 0o644 });
     }
-    copyFileSync(enterFile(process.arch), payloadEnter(folder));
+    copyFileSync(nativeFile('enter', process.arch), payloadNative(folder, 'enter'));
     const sandboxd = await inSources({ env: { CORRAL_PAYLOAD: folder } });
     expect(await outcome(sandboxd, 'brief')).toBe('passed');
     expect(await outcome(sandboxd, 'whole')).toContain('no helper');

@@ -2,11 +2,12 @@ import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import {
   architectures,
-  compileEnter,
+  compileNative,
   compilerFile,
   compilerVersions,
-  enterFile,
-} from '#infra/payload/enter/compile.ts';
+  nativeFile,
+} from '#infra/payload/native/compile.ts';
+import { nativePrograms } from '#src/protocol/sandboxd/payload-layout.ts';
 
 /*
  * The files that every sandbox runs are in the repository, compiled, and nobody reads those. So they are compiled again here, and
@@ -14,7 +15,7 @@ import {
  */
 
 const rebuild =
-  'Install the compilers (`sh setup/setup.sh tests`), run `node infra/payload/enter/main.ts`, commit its files';
+  'Install the compilers (`sh setup/setup.sh tests`), run `node infra/payload/native/main.ts`, commit its files';
 
 async function advice(): Promise<string> {
   const [recorded, here] = [readFileSync(compilerFile, 'utf8'), await compilerVersions()];
@@ -22,7 +23,15 @@ async function advice(): Promise<string> {
   return `The compiled file differs from its source${recorded === here ? '' : ` or was ${other}`}. ${rebuild}.`;
 }
 
-it.each(architectures)('the file for %s is what the source compiles to', async (architecture) => {
-  const isSame = (await compileEnter(architecture)).equals(readFileSync(enterFile(architecture)));
-  expect(isSame, isSame ? '' : await advice()).toBe(true);
-});
+const all = nativePrograms.flatMap((program) =>
+  architectures.map((architecture) => ({ program, architecture })),
+);
+
+it.each(all)(
+  '$program for $architecture is what its source compiles to',
+  async ({ program, architecture }) => {
+    const compiled = await compileNative(program, architecture);
+    const isSame = compiled.equals(readFileSync(nativeFile(program, architecture)));
+    expect(isSame, isSame ? '' : await advice()).toBe(true);
+  },
+);

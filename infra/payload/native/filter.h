@@ -1,4 +1,4 @@
-/* Written from src/protocol/sandboxd/system-call-filter.ts by `node infra/payload/enter/main.ts`. */
+/* Written from src/protocol/sandboxd/system-call-filter.ts by `node infra/payload/native/main.ts`. */
 struct instruction { unsigned short code; unsigned char ifTrue, ifFalse; unsigned int operand; };
 
 #if defined(__x86_64__)

@@ -3,6 +3,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import type { NativeProgram } from '#src/protocol/sandboxd/payload-layout.ts';
 import {
   type Architecture,
   type Instruction,
@@ -11,14 +12,15 @@ import {
 
 const run = promisify(execFile);
 
-/** Where the source, the header, and the compiled files are. */
-export const enterFolder = import.meta.dirname;
+/** Where the sources, the headers, and the compiled files are. */
+export const nativeFolder = import.meta.dirname;
 
 /** A compiled file, as it is in the repository and in payloads for that architecture. */
-export const enterFile = (architecture: string): string => join(enterFolder, `enter-${architecture}`);
+export const nativeFile = (program: NativeProgram, architecture: string): string =>
+  join(nativeFolder, `${program}-${architecture}`);
 
 /** Names the compiler that the files were made with: another one may make other bytes of the same source. */
-export const compilerFile = join(enterFolder, 'compiler.txt');
+export const compilerFile = join(nativeFolder, 'compiler.txt');
 
 export const architectures = ['x64', 'arm64'] as const satisfies readonly Architecture[];
 
@@ -43,11 +45,11 @@ const flagsOf: Readonly<Record<Architecture, readonly string[]>> = {
   arm64: ['-mbranch-protection=none'],
 };
 
-export async function compileEnter(architecture: Architecture): Promise<Buffer> {
-  const folder = await mkdtemp(join(tmpdir(), 'corral-enter-'));
-  const file = join(folder, 'enter');
+export async function compileNative(program: NativeProgram, architecture: Architecture): Promise<Buffer> {
+  const folder = await mkdtemp(join(tmpdir(), 'corral-native-'));
+  const file = join(folder, program);
   try {
-    const all = [...flags, ...flagsOf[architecture], '-o', file, join(enterFolder, 'enter.c')];
+    const all = [...flags, ...flagsOf[architecture], '-o', file, join(nativeFolder, `${program}.c`)];
     await run(compilers[architecture], all);
     return await readFile(file);
   } finally {
@@ -76,7 +78,7 @@ export function filterHeader(): string {
 
 const macros: Readonly<Record<Architecture, string>> = { x64: '__x86_64__', arm64: '__aarch64__' };
 
-const preface = `/* Written from src/protocol/sandboxd/system-call-filter.ts by \`node infra/payload/enter/main.ts\`. */
+const preface = `/* Written from src/protocol/sandboxd/system-call-filter.ts by \`node infra/payload/native/main.ts\`. */
 struct instruction { unsigned short code; unsigned char ifTrue, ifFalse; unsigned int operand; };
 
 `;

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { enterFile, enterFolder, filterHeader } from './compile.ts';
+import { filterHeader, nativeFile, nativeFolder } from './compile.ts';
 
 let folder: string;
 let open: number;
@@ -38,7 +38,10 @@ afterAll(() => {
 function run(options: readonly string[], argv: readonly string[], path = '/usr/bin:/bin') {
   const stdio = Array.from({ length: 252 }, (_, descriptor) => stdioOf(descriptor));
   const env = { PATH: path, WORD: 'kept' };
-  const { output, status } = spawnSync(enterFile(process.arch), [...options, '--', ...argv], { stdio, env });
+  const { output, status } = spawnSync(nativeFile('enter', process.arch), [...options, '--', ...argv], {
+    stdio,
+    env,
+  });
   return { out: String(output[1]), reason: String(output[3]), status };
 }
 
@@ -145,10 +148,10 @@ describe('a program is looked for as execvp does', () => {
 });
 
 it('has files for both machines that payloads are made for', () => {
-  const machines = ['x64', 'arm64'].map((arch) => readFileSync(enterFile(arch)).readUInt16LE(18));
+  const machines = ['x64', 'arm64'].map((arch) => readFileSync(nativeFile('enter', arch)).readUInt16LE(18));
   expect(machines).toEqual([62, 183]);
 });
 
-it('has the header that the rules for system calls make: else write it with `node infra/payload/enter/main.ts`', () => {
-  expect(readFileSync(join(enterFolder, 'filter.h'), 'utf8')).toBe(filterHeader());
+it('has the header that the rules for system calls make: else write it with `node infra/payload/native/main.ts`', () => {
+  expect(readFileSync(join(nativeFolder, 'filter.h'), 'utf8')).toBe(filterHeader());
 });

@@ -1,0 +1,225 @@
+import { once } from 'node:events';
+import type { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { getSystemErrorName } from 'node:util';
+import type { CommandUser } from '#src/protocol/sandboxd/wire.ts';
+import { NotStarted, refusalAt, spawnWhenAble, type StartedProcess } from '../command/spawn-as.ts';
+import { monotonicMs } from '../clock.ts';
+import type { Config } from '../config.ts';
+import { nativeProgram, processUser } from '../users.ts';
+import { WireError } from '../wire-error.ts';
+
+/*
+ * A process that reads files with a user's rights and that this user cannot signal, trace or imitate, so what it says of an error
+ * is true (`infra/payload/native/reader.c` has its requests and answers). Where ids cannot be switched it has the policy's own id,
+ * and the policy can end or stop it.
+ */
+
+/** `closed`: a file that this user may not read. */
+export type EntryKind = 'file' | 'closed' | 'folder' | 'link' | 'other';
+
+export type Entry = {
+  /** Empty for what was asked for by its path. */
+  readonly name: string;
+  readonly kind: EntryKind;
+  readonly mode: number;
+  readonly bytes: number;
+  readonly mtimeS: number;
+};
+
+const kinds: Readonly<Record<string, EntryKind>> = {
+  f: 'file',
+  u: 'closed',
+  d: 'folder',
+  l: 'link',
+  o: 'other',
+};
+
+/**
+ * A path could not be read, or the reader has ended; `code` is an errno, or the signal that ended it. What the policy's files bring
+ * about has an errno of theirs; a disk that fails has EIO, or ETIMEDOUT if it does not answer.
+ */
+export class ReadError extends Error {
+  readonly code: string;
+
+  constructor(code: string, message: string) {
+    super(message);
+    this.name = 'ReadError';
+    this.code = code;
+  }
+}
+
+/** What the reader keeps its client waiting for, all in all; half of what a transfer may take. A disk that is busy is far below it. */
+const longestWaitMs = 300_000;
+
+/** Starts one for `user`, to be closed by its caller. Throws `internal` if it cannot be started. */
+export async function startReader(
+  config: Config,
+  user: CommandUser,
+  mostWaitedMs = longestWaitMs,
+): Promise<Reader> {
+  const { ids } = processUser(config, user);
+  const argv = [nativeProgram(config, 'reader'), String(ids?.uid ?? -1), String(ids?.gid ?? -1)];
+  const as = processUser(config, 'reader');
+  try {
+    const spec = { argv, cwd: '/', env: {}, user: as, isInternal: true, stdin: 'pipe' } as const;
+    return new Reader(await spawnWhenAble(spec), { isOutOfReach: ids !== null, mostWaitedMs });
+  } catch (error) {
+    throw error instanceof NotStarted ? noReader(error) : error;
+  }
+}
+
+const noReader = ({ message, errno }: NotStarted) =>
+  new WireError('internal', `no reader: ${message}`, errno);
+
+/** `isOutOfReach`: the user whose rights it has can neither stop nor end it. */
+type Standing = { readonly isOutOfReach: boolean; readonly mostWaitedMs: number };
+
+/** One request at a time; a read is one until all its bytes were taken. Each throws {@link ReadError}. Paths are absolute. */
+export class Reader {
+  readonly #process: StartedProcess;
+  readonly #isOutOfReach: boolean;
+  readonly #mostWaitedMs: number;
+  readonly #chunks: AsyncIterator<Buffer>;
+  readonly #ended: Promise<readonly [number | null, string | null]>;
+  #rest: Buffer = Buffer.alloc(0);
+  #waitedMs = 0;
+
+  constructor(started: StartedProcess, { isOutOfReach, mostWaitedMs }: Standing) {
+    this.#process = started;
+    this.#isOutOfReach = isOutOfReach;
+    this.#mostWaitedMs = mostWaitedMs;
+    this.#chunks = (started.stdout as Readable & AsyncIterable<Buffer>)[Symbol.asyncIterator]();
+    this.#ended = once(started.child, 'close') as Promise<[number | null, string | null]>;
+    this.#ended.catch(() => {}); // Awaited only if it ends by itself.
+    started.stderr.resume();
+  }
+
+  /** What a path is. A link is not followed. */
+  async stat(path: string): Promise<Entry> {
+    return this.#entryOf(await this.#ask(`s${path}`, path));
+  }
+
+  /** What the file at a path is, if it can be read. */
+  async open(path: string): Promise<Entry> {
+    return this.#entryOf(await this.#ask(`o${path}`, path));
+  }
+
+  /** What is in a folder, in the order of the names. More than `most` is EFBIG, and the reader can only be closed then. */
+  async list(path: string, most: number): Promise<readonly Entry[]> {
+    const entries: Entry[] = [];
+    for (let text = await this.#ask(`l${path}`, path); text !== ''; text = await this.#answer(path)) {
+      if (entries.length === most) throw new ReadError('EFBIG', `there are more than ${most} names`);
+      entries.push(this.#entryOf(text));
+    }
+    return entries.sort((one, other) => (one.name < other.name ? -1 : 1));
+  }
+
+  /** What a link names. */
+  async link(path: string): Promise<string> {
+    return (await this.#ask(`k${path}`, path)).slice(1);
+  }
+
+  /** So many bytes of a file, filled with zeros if it has become shorter. */
+  async read(path: string, bytes: number): Promise<AsyncIterable<Buffer>> {
+    await this.#ask(`r${bytes} ${path}`, path);
+    return this.#bytes(bytes);
+  }
+
+  /** A file as it is; one that the kernel makes up, too. One of more than so many bytes is EFBIG. */
+  async *get(path: string, mostBytes: number): AsyncGenerator<Buffer> {
+    await this.#ask(`g${mostBytes} ${path}`, path);
+    for (let bytes = await this.#pieceBytes(path); bytes > 0; bytes = await this.#pieceBytes(path))
+      yield* this.#bytes(bytes);
+  }
+
+  /** Ends it, whatever it does. */
+  close(): void {
+    this.#process.child.stdin?.destroy();
+    this.#process.stdout.destroy();
+    this.#process.child.kill('SIGKILL');
+  }
+
+  async #ask(request: string, path: string): Promise<string> {
+    if (path.includes('\0')) throw new ReadError('EINVAL', 'a path has no NUL');
+    this.#process.child.stdin?.write(`${request}\0`);
+    return this.#answer(path);
+  }
+
+  async #answer(path: string): Promise<string> {
+    const text = await this.#text();
+    if (!text.startsWith('!')) return text;
+    const code = getSystemErrorName(-Number(text.slice(1)));
+    throw new ReadError(code, `${path}: ${code}`);
+  }
+
+  #entryOf(text: string): Entry {
+    const [kind = '', mode, bytes, mtimeS, ...name] = text.split(' ');
+    return {
+      name: name.join(' '),
+      kind: kinds[kind] ?? 'other',
+      mode: Number(mode),
+      bytes: Number(bytes),
+      mtimeS: Number(mtimeS),
+    };
+  }
+
+  async #pieceBytes(path: string): Promise<number> {
+    return Number(await this.#answer(path));
+  }
+
+  async *#bytes(count: number): AsyncGenerator<Buffer> {
+    for (let left = count; left > 0;) {
+      if (this.#rest.length === 0) this.#rest = await this.#next();
+      const part = this.#rest.subarray(0, left);
+      this.#rest = this.#rest.subarray(part.length);
+      left -= part.length;
+      yield part;
+    }
+  }
+
+  /** Up to the next NUL. */
+  async #text(): Promise<string> {
+    const parts: Buffer[] = [];
+    for (;;) {
+      const end = this.#rest.indexOf(0);
+      parts.push(end === -1 ? this.#rest : this.#rest.subarray(0, end));
+      if (end !== -1) break;
+      this.#rest = await this.#next();
+    }
+    this.#rest = this.#rest.subarray(this.#rest.indexOf(0) + 1);
+    return Buffer.concat(parts).toString('utf8');
+  }
+
+  /** What comes next. Only the time for which it is waited for counts, so a client that takes slowly is no stall. */
+  async #next(): Promise<Buffer> {
+    const beganMs = monotonicMs();
+    const over = new AbortController();
+    const stalled = sleep(this.#mostWaitedMs - this.#waitedMs, 'stalled' as const, { signal: over.signal });
+    stalled.catch(() => {}); // It is not waited for any more.
+    try {
+      const next = await Promise.race([this.#chunks.next(), stalled]);
+      if (next === 'stalled') throw this.#stall();
+      if (next.done === true) throw await this.#end();
+      return next.value;
+    } finally {
+      over.abort();
+      this.#waitedMs += monotonicMs() - beganMs;
+    }
+  }
+
+  #stall(): ReadError {
+    const message = `the files were waited for ${this.#mostWaitedMs / 1000} s`;
+    // Only who has its id can stop it.
+    return new ReadError(this.#isOutOfReach ? 'ETIMEDOUT' : 'SIGSTOP', message);
+  }
+
+  async #end(): Promise<Error> {
+    const [code, signal] = await this.#ended;
+    const refusal = await refusalAt(code, this.#process);
+    if (refusal !== null) return noReader(refusal);
+    if (signal !== null) return new ReadError(signal, `the reader of the files was ended by ${signal}`);
+    const errno = code === null || code === 0 ? 'EIO' : getSystemErrorName(-code);
+    return new ReadError(errno, `the reader of the files ended with ${errno}`);
+  }
+}
