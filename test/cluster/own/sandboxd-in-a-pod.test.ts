@@ -11,7 +11,9 @@ import { writeArchive } from '#infra/images/oci/archive.ts';
 import type { Entry } from '#infra/images/oci/tar.ts';
 import { anyPlace } from '#src/model/environment.ts';
 import { callId } from '#src/model/ids.ts';
+import type { LinkError } from '#src/ports/sandbox-link.ts';
 import { payloadNodeArgv } from '#src/protocol/sandboxd/payload-layout.ts';
+import { readTar } from '#src/protocol/sandboxd/tar.ts';
 import { clusterOfTest } from '#test/support/cluster.ts';
 import { startPodSandbox } from '#test/support/pod-sandbox.ts';
 import { aGrade } from '#test/support/sandboxd.ts';
@@ -87,6 +89,26 @@ describe('a sandbox in an image of busybox alone', () => {
     const { link, target } = sandbox;
     const answer = await link.call(target, callId('grade'), grade, 30_000, AbortSignal.timeout(60_000));
     expect(answer).toMatchObject({ stdout: { head: '1000\n0\n' }, grade: { kind: 'ran', score: '0.5\n' } });
+  });
+
+  test('gives the files of a policy that stops all that is its own, and none that the kernel makes up', async () => {
+    await using sandbox = await startPodSandbox(cluster, { image });
+    const stops = "(setsid sh -c 'while :; do kill -STOP -1; done' > /dev/null 2>&1 &)";
+    await sandbox.sh(`echo drawn > picture; ln -s /proc/1/mem memory; mkfifo pipe; ${stops}`);
+    const { link, target } = sandbox;
+    const read = async (path: string) => {
+      const from = { path, user: 'policy', form: 'archive', mostBytes: 100_000 } as const;
+      const tar = await link.getFile(target, from, AbortSignal.timeout(60_000));
+      const texts = Array.fromAsync(readTar(tar), async ({ content }) =>
+        Buffer.concat(await Array.fromAsync(content)).toString(),
+      );
+      return (await texts).join();
+    };
+    expect(await read('picture')).toBe('drawn\n');
+    const errnoOf = (path: string) => read(path).catch((error: LinkError) => error.trouble);
+    expect(await errnoOf('memory')).toMatchObject({ code: 'file_error', errno: expect.not.stringMatching(/EIO/) });
+    expect(await errnoOf('pipe')).toMatchObject({ code: 'file_error', errno: 'EINVAL' });
+    expect(await errnoOf('/proc')).toMatchObject({ code: 'file_error', errno: 'ENODEV' });
   });
 
   test('600 idle connections from inside keep no gateway out', async () => {
