@@ -246,8 +246,11 @@ function unlessGone(thrown: unknown): void {
   if (asFailure(thrown).code !== 'rollout_unknown') throw thrown;
 }
 
+/** What the policy left there may have brought it about. The mark is kept if the last turn fails for this. */
 function anotherInstead(why: string): Failure {
-  return sandboxdUnreachable(`the sandbox of a grader was given up for another: ${why}`);
+  return sandboxdUnreachable(`the sandbox of a grader was given up for another: ${why}`, {
+    evidence: { suspected: 'command' },
+  });
 }
 
 /** Nothing hangs on it: one that is not let go of is, as nobody renews it. */

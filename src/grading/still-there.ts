@@ -47,7 +47,7 @@ export async function checkStillThere(
     const now = await recordAfterTrouble(deps, rollout, thrown);
     if (now.verdict === 'broken' || now.verdict === 'scored') return;
     const message = 'the sandbox does not answer, so its rollout is not graded for now';
-    throw sandboxdUnreachable(message, { evidence: { sandbox: target.sandbox } });
+    throw sandboxdUnreachable(message, { evidence: { sandbox: target.sandbox, ...maybePolicy } });
   }
 }
 
@@ -91,8 +91,11 @@ export async function whileItStands<Result>(
 
 function silentUntilDeadline(error: LinkError): Failure {
   const message = `the sandbox did not answer for as long as its rollout may be graded: ${error.message}`;
-  return sandboxdUnreachable(message, { admitted: 'unknown', cause: error });
+  return sandboxdUnreachable(message, { admitted: 'unknown', cause: error, evidence: maybePolicy });
 }
+
+/** A sandbox may be silent because its policy starves it. The mark is kept if the last turn of a grader fails for this. */
+const maybePolicy = { suspected: 'command' } as const;
 
 /** Whether only the connection failed, so that the same question may be asked again. Else sandboxd itself refused. */
 function isOfConnection({ trouble }: LinkError): boolean {

@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
 import type { RealScripts } from './fleet/real-scripts.ts';
-import { simulate } from './simulate.ts';
+import type { Actor } from './actors/actor.ts';
+import { type Report, simulate, type SimulationOptions } from './simulate.ts';
 import { verdictLines } from './tell.ts';
 
 /** One test a batch, so that a report says how far it came. */
@@ -18,8 +19,22 @@ export async function expectBatch(
   first: number,
   last = first + batch - 1,
 ): Promise<void> {
-  for (let seed = first; seed <= last; seed += 1) {
-    const report = await simulate(scripts, { seed });
-    expect(report.violation, verdictLines(report).join('\n')).toBeNull();
-  }
+  for (let seed = first; seed <= last; seed += 1) await expectHeld(scripts, { seed });
+}
+
+/** The same of worlds with an actor. Returns what it tried. */
+export async function expectHeldAgainst(
+  scripts: RealScripts,
+  actor: Actor,
+  seeds: number,
+): Promise<Report['tries']> {
+  const tries: Report['tries'][] = [];
+  for (let seed = 1; seed <= seeds; seed += 1) tries.push((await expectHeld(scripts, { seed, actor })).tries);
+  return tries.flat();
+}
+
+async function expectHeld(scripts: RealScripts, options: SimulationOptions): Promise<Report> {
+  const report = await simulate(scripts, options);
+  expect(report.violation, verdictLines(report).join('\n')).toBeNull();
+  return report;
 }

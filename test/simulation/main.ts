@@ -1,4 +1,6 @@
 import { parseArgs } from 'node:util';
+import { type Actor, actors } from './actors/actor.ts';
+import { TryCount } from './actors/try-count.ts';
 import { hunt, writeFound } from './bugs/hunt.ts';
 import { type PlantedBug, plantedBugNames } from './bugs/planted-bugs.ts';
 import { RealScripts } from './fleet/real-scripts.ts';
@@ -8,7 +10,8 @@ import { storyLines, verdictLines } from './tell.ts';
 
 /**
  * `npm run sim -- --seed N [--steps M] [--rollouts R] [--bug NAME]` tells one seed's story; `--seeds COUNT` runs so many
- * from there on and tells of those that break; `--planted` looks for every planted bug, and
+ * from there on and tells of those that break; `--actor adversary` or `honest_fault` plays worlds in which only the policies or the
+ * machines fail sandboxes, and counts what came of it; `--planted` looks for every planted bug, and
  * writes down by which seed each is found, where the tests look first.
  */
 const { values } = parseArgs({
@@ -18,6 +21,7 @@ const { values } = parseArgs({
     rollouts: { type: 'string' },
     seeds: { type: 'string', default: '1' },
     bug: { type: 'string' },
+    actor: { type: 'string' },
     planted: { type: 'boolean', default: false },
   },
 });
@@ -39,6 +43,7 @@ async function run(first: number, count: number): Promise<boolean> {
     given_up: 0,
     not_ended: 0,
   };
+  const tries = new TryCount();
   let rollouts = 0;
   let broken = 0;
   for (let seed = first; seed < first + count; seed += 1) {
@@ -46,6 +51,7 @@ async function run(first: number, count: number): Promise<boolean> {
     rollouts += report.planned.length;
     for (const { kind } of report.endings.values()) endings[kind] += 1;
     endings.not_ended += report.planned.length - report.endings.size;
+    tries.add(report.tries);
     if (report.violation !== null) broken += 1;
     const lines = count === 1 ? storyLines(report) : report.violation === null ? [] : verdictLines(report);
     for (const line of lines) console.log(line);
@@ -53,6 +59,7 @@ async function run(first: number, count: number): Promise<boolean> {
   if (count === 1) return broken === 0;
   const ended = Object.entries(endings).map(([kind, times]) => `${times} ${kind.replace('_', ' ')}`);
   console.log(`${count} seeds, ${rollouts} rollouts (${ended.join(', ')}), ${broken} broken`);
+  for (const line of tries.lines()) console.log(line);
   if (broken === 0) console.log(`at 95 % confidence fewer than ${boundWords(rollouts)} breaks a promise`);
   console.log(await costWords(performance.now() - beganMs));
   return broken === 0;
@@ -86,12 +93,19 @@ async function huntAll(): Promise<boolean> {
 }
 
 function options(): Omit<SimulationOptions, 'seed'> {
-  const { steps, rollouts, bug } = values;
+  const { steps, rollouts, bug, actor } = values;
   return {
     ...(steps === undefined ? {} : { steps: Number(steps) }),
     ...(rollouts === undefined ? {} : { rollouts: Number(rollouts) }),
     ...(bug === undefined ? {} : { bug: knownBug(bug) }),
+    ...(actor === undefined ? {} : { actor: knownActor(actor) }),
   };
+}
+
+function knownActor(actor: string): Actor {
+  const known = actors.find((one) => one === actor);
+  if (known !== undefined) return known;
+  throw new Error(`no actor "${actor}"; there are ${actors.join(', ')}`);
 }
 
 function knownBug(name: string) {

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { huntAgain, huntSeeds } from './bugs/hunt.ts';
-import { type PlantedBug, plantedBugNames } from './bugs/planted-bugs.ts';
+import { type PlantedBug, plantedBugNames, plantedBugs } from './bugs/planted-bugs.ts';
 import { RealScripts } from './fleet/real-scripts.ts';
 import { simulate } from './simulate.ts';
 
@@ -45,7 +45,8 @@ test.each(plantedBugNames)(
       return expect.unreachable(`nothing found in ${huntSeeds} seeds: the simulator is blind`);
     const { seed, violation } = found;
     caught.set(bug, `seed ${String(seed).padStart(3)}  ${bug}  (${violation.invariant})`);
-    const clean = await simulate(scripts, { seed });
+    const { actor } = plantedBugs[bug];
+    const clean = await simulate(scripts, { seed, ...(actor && { actor }) });
     expect(clean.violation, `seed ${seed} breaks without the bug, too`).toBeNull();
     expect(seed, `docs/contributing.md says within ${documented.get(bug)} seeds`).toBeLessThanOrEqual(
       documented.get(bug) ?? 0,

@@ -1,19 +1,22 @@
 import { type PlantedBug, plantedBugs } from './bugs/planted-bugs.ts';
+import type { Actor } from './actors/actor.ts';
 import { planDisasters } from './disasters.ts';
 import { withTimersOf } from './engine/world-timers.ts';
 import { Narrator } from './fleet/narrator.ts';
 import type { RealScripts } from './fleet/real-scripts.ts';
+import { triesOf } from './invariants/acted.ts';
 import { createInspector, type Inspector, type Violation } from './invariants/inspector.ts';
 import { restless } from './invariants/rest.ts';
 import type { Ending } from './trainer/ledger.ts';
 import type { PlannedRollout } from './trainer/plan.ts';
-import { World } from './world.ts';
+import { type Planted, World } from './world.ts';
 
 export type SimulationOptions = {
   readonly seed: number;
   /** Faults strike during this many steps. */
   readonly steps?: number;
   readonly rollouts?: number;
+  readonly actor?: Actor;
   /** A mistake that is planted into this world. */
   readonly bug?: PlantedBug;
 };
@@ -26,6 +29,8 @@ export type Report = {
   readonly endings: ReadonlyMap<string, Ending>;
   readonly invariants: readonly string[];
   readonly faults: ReadonlyMap<string, number>;
+  /** What an actor did to each rollout, and what came of it. */
+  readonly tries: ReturnType<typeof triesOf>;
   readonly traceHash: string;
   readonly story: readonly string[];
   /** Null: everything held. */
@@ -45,9 +50,10 @@ const lookEverySteps = 50;
 /** Runs one world to its end, or to the first broken promise. */
 export async function simulate(scripts: RealScripts, options: SimulationOptions): Promise<Report> {
   const { seed, steps = defaultSteps, bug } = options;
-  const planted = bug === undefined ? {} : plantedBugs[bug];
+  const planted: Planted = bug === undefined ? {} : plantedBugs[bug];
   const rollouts = options.rollouts ?? 1 + (seed % mostRollouts);
-  const world = new World({ seed, rollouts, scripts, planted });
+  const { actor = planted.actor ?? null } = options;
+  const world = new World({ seed, actor, rollouts, scripts, planted });
   const inspector = createInspector(world);
   const violation = await withTimersOf(world.scheduler, () => runWorld(world, inspector, steps));
   // Nothing of this world may go on in the next.
@@ -97,6 +103,7 @@ function reportOf(
     planned: world.planned,
     endings: world.ledger.endings,
     faults: world.faults.struck,
+    tries: triesOf(world),
     traceHash: world.scheduler.traceHash,
     story: world.story.lines,
     violation,

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { hunt } from './bugs/hunt.ts';
 import { RealScripts } from './fleet/real-scripts.ts';
 import { simulate } from './simulate.ts';
-import { batchMs, expectBatch } from './expect-batch.ts';
+import { actors } from './actors/actor.ts';
+import { batchMs, expectBatch, expectHeldAgainst } from './expect-batch.ts';
 import { storyLines, verdictLines } from './tell.ts';
 
 let scripts: RealScripts;
@@ -16,6 +17,14 @@ afterAll(async () => {
 });
 
 test('50 worlds from seed 1: every invariant holds', { timeout: batchMs }, () => expectBatch(scripts, 1));
+
+test.each(actors)(
+  '20 worlds with the actor %s: every invariant holds',
+  { timeout: batchMs },
+  async (actor) => {
+    expect((await expectHeldAgainst(scripts, actor, 20)).length).toBeGreaterThan(0);
+  },
+);
 
 test('the same seed does the same things at the same moments, whatever ran before it', async () => {
   const alone = await simulate(scripts, { seed: 3 });

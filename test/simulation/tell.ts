@@ -54,12 +54,13 @@ function endingWords({ endings, planned }: Report): string {
 
 /** Everything that a run depends on but the code itself. */
 function replayCommand({ options }: Report): string {
-  const { seed, steps, rollouts, bug } = options;
+  const { seed, steps, rollouts, bug, actor } = options;
   const given = [
     `--seed ${seed}`,
     ...(steps === undefined ? [] : [`--steps ${steps}`]),
     ...(rollouts === undefined ? [] : [`--rollouts ${rollouts}`]),
     ...(bug === undefined ? [] : [`--bug '${bug}'`]),
+    ...(actor === undefined ? [] : [`--actor ${actor}`]),
   ];
   return `npm run sim -- ${given.join(' ')}`;
 }

@@ -5,6 +5,8 @@ import type { Post } from '#src/adapters/judge-http/ask-once.ts';
 import type { FleetEvent } from '#src/ports/event-log.ts';
 import type { GradeStore } from '#src/ports/fleet/grades.ts';
 import type { SandboxLink } from '#src/ports/sandbox-link.ts';
+import type { Actor } from './actors/actor.ts';
+import { actedDaemons, Stage } from './actors/stage.ts';
 import { Chance } from './engine/chance.ts';
 import { Faults } from './engine/faults.ts';
 import { SimProcess } from './engine/process.ts';
@@ -23,12 +25,19 @@ import { simLink } from './sandbox/sim-link.ts';
 import { Engine } from './sandbox/sim-provider.ts';
 import { Truth } from './sandbox/truth.ts';
 import { Ledger } from './trainer/ledger.ts';
-import { type PlannedRollout, planRollouts } from './trainer/plan.ts';
+import {
+  environmentsOfActors,
+  type PlannedRollout,
+  planRollouts,
+  usualEnvironments,
+} from './trainer/plan.ts';
 import type { TrainerWorld } from './trainer/session.ts';
 import { train } from './trainer/trainer.ts';
 
 /** A mistake that test code puts into one world, to see that it is found. */
 export type Planted = {
+  /** In whose worlds it shows. */
+  readonly actor?: Actor;
   readonly patchScripts?: PatchScripts;
   readonly makeDaemon?: MakeDaemon;
   readonly gateway?: (ports: GatewayWorld, world: World) => GatewayWorld;
@@ -51,6 +60,8 @@ export type VerdictEvent = Pick<
 
 export type WorldOptions = {
   readonly seed: number;
+  /** The only one that does anything there; null: faults of all kinds. */
+  readonly actor: Actor | null;
   readonly rollouts: number;
   readonly scripts: RealScripts;
   readonly planted: Planted;
@@ -65,6 +76,8 @@ export class World {
   readonly truth = new Truth();
   readonly ledger = new Ledger();
   readonly faults: Faults;
+  /** Null in a world without an actor. */
+  readonly stage: Stage | null;
   readonly sandboxes: Sandboxes;
   readonly engine: Engine;
   readonly redis: RedisHost;
@@ -90,14 +103,18 @@ export class World {
   #controllers: SimProcess[] = [];
   #started = 0;
 
-  constructor({ seed, rollouts, scripts, planted }: WorldOptions) {
+  constructor({ seed, actor, rollouts, scripts, planted }: WorldOptions) {
     this.seed = seed;
     this.#planted = planted;
     this.#chance = new Chance(`seed ${seed}`);
-    this.planned = planRollouts(this.#chance.fork('plan'), rollouts);
+    this.stage = actor === null ? null : new Stage(actor, seed);
+    const environments = actor === null ? usualEnvironments : environmentsOfActors;
+    this.planned = planRollouts(this.#chance.fork('plan'), rollouts, environments);
     this.story = new Story(this.scheduler);
-    this.faults = new Faults(this.#chance.fork('faults'), this.story, shareOfTroubles(seed));
-    this.sandboxes = new Sandboxes(this, planted.makeDaemon);
+    const share = actor === null ? shareOfTroubles(seed) : 0;
+    this.faults = new Faults(this.#chance.fork('faults'), this.story, share);
+    const makeDaemon = this.stage === null ? planted.makeDaemon : actedDaemons(this, this.stage);
+    this.sandboxes = new Sandboxes(this, makeDaemon);
     this.engine = new Engine(this.#wireWorld('engine'));
     this.queue = new TicketQueue(this.scheduler, startBudget);
     const mailbox = new Mailbox(this.scheduler, this.faults, this.#chance.fork('mailbox'));

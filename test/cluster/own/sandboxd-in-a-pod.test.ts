@@ -106,7 +106,10 @@ describe('a sandbox in an image of busybox alone', () => {
     };
     expect(await read('picture')).toBe('drawn\n');
     const errnoOf = (path: string) => read(path).catch((error: LinkError) => error.trouble);
-    expect(await errnoOf('memory')).toMatchObject({ code: 'file_error', errno: expect.not.stringMatching(/EIO/) });
+    expect(await errnoOf('memory')).toMatchObject({
+      code: 'file_error',
+      errno: expect.not.stringMatching(/EIO/),
+    });
     expect(await errnoOf('pipe')).toMatchObject({ code: 'file_error', errno: 'EINVAL' });
     expect(await errnoOf('/proc')).toMatchObject({ code: 'file_error', errno: 'ENODEV' });
   });

@@ -18,6 +18,7 @@ import {
 import { acceptsEverybody, forgetsItsJournal } from './daemons.ts';
 import { believesRefusals, readsOn } from './judges.ts';
 import { blamesThePolicy, writesNothingBack } from './controllers.ts';
+import { blamesForDisk, blamesForLostReader, blamesForMissingReader } from './readers.ts';
 import { replacing } from './scripts.ts';
 
 /**
@@ -160,6 +161,13 @@ const plantedBugsByName = {
     "reason ~= '' and alike >= alikeToOpen",
     'alike >= alikeToOpen',
   ),
+  'an I/O error of the disk is the policy’s doing': blamesForDisk,
+  'a reader that is lost is the policy’s doing': blamesForLostReader,
+  'a reader that is missing is the policy’s doing': blamesForMissingReader,
+  'a discard that may be the policy’s is not marked': {
+    actor: 'adversary',
+    ...replacing('suspected = ask.suspected, evidence', 'evidence'),
+  },
   // These were real. The first one was found under load, and the simulator was blind for it.
   'a turn of the grader is lost with its answer': replacing(
     'return gradeBy == by and run() or {',

@@ -1,4 +1,5 @@
 import type { World } from '../world.ts';
+import { acted } from './acted.ts';
 import { attributed } from './attributed.ts';
 import { boundOnce } from './bound-once.ts';
 import { ranOnce } from './ran-once.ts';
@@ -34,6 +35,7 @@ export function createInspector(world: World): Inspector {
     ...ranOnce,
     ...attributed,
     ...notScored,
+    ...acted,
     ...bookkept,
     ...oneVerdict,
     ...ended,

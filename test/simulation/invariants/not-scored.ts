@@ -1,7 +1,7 @@
 import { failureRow } from '#src/failure/codes.ts';
 import type { Execution } from '../sandbox/truth.ts';
 import type { World } from '../world.ts';
-import { brokenWords, refusedScore } from '../environment.ts';
+import { badFilesScore, brokenWords, refusedScore } from '../environment.ts';
 import { judgedScore } from '../processes/judge.ts';
 import type { Request, Told } from '../trainer/ledger.ts';
 import type { Invariant } from './inspector.ts';
@@ -106,6 +106,7 @@ function madeUp(world: World, request: Request, score: number): string | null {
       !wasRefusedAnew(world, request, call),
   );
   if (missing !== undefined) return `${missing} had run in another sandbox than the last`;
+  if (isWorthOf(world, request, score)) return null;
   const isBroken = world.truth.brokenBy(ownerKey(rollout.run, rollout.name));
   const byText = scoresByText[rollout.environment];
   if (rollout.environment === 'judged' && score === refusedScore) {
@@ -133,12 +134,22 @@ function wasRefusedAnew({ redis, ledger }: World, { rollout }: Request, call: st
   return redis.replacedMs.length > 0 && answers.length > 0 && answers.every(isBrokenAnswer);
 }
 
+/** What the environment gives a policy that failed its own sandbox: never more than the truth. */
+function isWorthOf({ stage, truth }: World, { rollout }: Request, score: number): boolean {
+  const owner = ownerKey(rollout.run, rollout.name);
+  const isItsDoing = stage?.actor === 'adversary' && stage.deedOf(owner) !== null;
+  if (stage === null || !(isItsDoing || truth.brokenBy(owner))) return false;
+  const onBad: Readonly<Record<string, number>> = badFilesScore;
+  return score === 0 || score === onBad[rollout.environment];
+}
+
 const isBrokenAnswer = (told: Told): boolean => told.kind === 'answer' && told.output.startsWith(brokenWords);
 
 /** What environments give that look at the answer alone. */
 const scoresByText: Readonly<Record<string, (right: boolean) => number>> = {
   told: (right) => (right ? 1 : 0),
   judged: judgedScore,
+  attached: judgedScore,
 };
 
 function callsOf(world: World, { rollout }: Request): readonly Execution[] {

@@ -209,6 +209,11 @@ export class Daemon {
     ];
   }
 
+  /** A file that a judge is to see. */
+  attached(path: string): readonly Artifact[] {
+    return [{ path, executable: false, mtimeS: 0, bytes: Buffer.from('drawn') }];
+  }
+
   /** Those that ran. Ids with a space are the product's own calls. */
   #callsOfModel(): number {
     const ran = this.journal.list().filter(({ callId }) => this.#ends.has(callId));

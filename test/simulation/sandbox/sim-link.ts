@@ -49,8 +49,11 @@ export function simLink(world: WireWorld, process: SimProcess): SandboxLink {
       const serve = (daemon: Daemon) => ({ bytes: putFiles(daemon, files) });
       return askFor(target, { what: `put ${to.form}`, serve, repeatable: false }, signal);
     },
-    getFile: (target, { path }, signal) =>
-      askFor(target, { what: 'get file', serve: (daemon) => bytesOf(getFile(daemon, path)) }, signal),
+    getFile: (target, { path, form }, signal) => {
+      const serve = (daemon: Daemon) =>
+        form === 'archive' ? tarOf(daemon.attached(path)) : bytesOf(getFile(daemon, path));
+      return askFor(target, { what: 'get file', serve }, signal);
+    },
     takeArtifacts: (target, request, signal) => {
       const serve = (daemon: Daemon) => tarOf(daemon.leftBehind(request.turn));
       return askFor(target, { what: `take artifacts ${request.turn}`, serve }, signal);

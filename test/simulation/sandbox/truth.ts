@@ -39,6 +39,8 @@ export class Truth {
   readonly executions: Execution[] = [];
   readonly lives: Life[] = [];
   readonly tellings: TellsRollout[] = [];
+  /** Rollouts whose policy used up its sandbox's memory beside its calls. */
+  readonly broken = new Set<string>();
   /** Sandboxes of which somebody, after a call was sent, could not know whether it had arrived. */
   readonly doubted = new Set<string>();
   /** Raised by every change, so that invariants look only when there is something new. */
@@ -73,7 +75,7 @@ export class Truth {
 
   /** Whether a command of this rollout has taken its sandbox down. */
   brokenBy(owner: string): boolean {
-    return this.executions.some((one) => one.owner === owner && one.broke);
+    return this.broken.has(owner) || this.executions.some((one) => one.owner === owner && one.broke);
   }
 
   executionsOf(owner: string): readonly Execution[] {

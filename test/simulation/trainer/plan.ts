@@ -32,11 +32,30 @@ export type PlannedRollout = {
 };
 
 /** What a training step would do: rollouts of a few items that start together, each with some calls and a grade. */
-export function planRollouts(chance: Chance, count: number): readonly PlannedRollout[] {
-  return Array.from({ length: count }, (_, index) => planRollout(chance.fork(`rollout ${index}`), index));
+export function planRollouts(
+  chance: Chance,
+  count: number,
+  environments: readonly string[],
+): readonly PlannedRollout[] {
+  return Array.from({ length: count }, (_, index) =>
+    planRollout(chance.fork(`rollout ${index}`), index, environments),
+  );
 }
 
-function planRollout(chance: Chance, index: number): PlannedRollout {
+/** As often as each of them is drawn. */
+export const usualEnvironments = [
+  'counted',
+  'counted',
+  'told',
+  'judged',
+  'prepared',
+  'elsewhere',
+  'elsewhere',
+];
+/** Those whose score depends on their sandbox. */
+export const environmentsOfActors = ['counted', 'prepared', 'elsewhere', 'elsewhere', 'attached', 'attached'];
+
+function planRollout(chance: Chance, index: number, environments: readonly string[]): PlannedRollout {
   const name = `t${index + 1}`;
   const face = chance.happens(nativeShare) ? 'native' : 'rft';
   const waves = withLooks(
@@ -48,7 +67,7 @@ function planRollout(chance: Chance, index: number): PlannedRollout {
     face,
     end: face === 'rft' ? null : planEnd(chance, waves.length),
     run: chance.pick(['run-1', 'run-1', 'run-2']),
-    environment: chance.pick(['counted', 'counted', 'told', 'judged', 'prepared', 'elsewhere', 'elsewhere']),
+    environment: chance.pick(environments),
     item: chance.pick(['item-1', 'item-2']),
     startMs: startMs(chance),
     thinkMs: Array.from({ length: waves.length + 1 }, () => thinkMs(chance, face)),

@@ -1,0 +1,88 @@
+import { WireError } from '#services/sandboxd/wire-error.ts';
+import type { UserIsolation } from '#src/protocol/sandboxd/wire.ts';
+import type { Chance } from '../engine/chance.ts';
+
+/*
+ * A world with an actor has no other fault. What fails there is what the actor brings about, at each step at which a rollout's own
+ * sandbox could fail it, so whose doing an end was is known.
+ *
+ *   adversary     the policy: it fails its own sandbox, to be discarded instead of scored. It can do what a policy can do there.
+ *   honest_fault  the machine: it fails the sandbox at the same steps.
+ */
+export const actors = ['adversary', 'honest_fault'] as const;
+export type Actor = (typeof actors)[number];
+
+/** A step of a rollout whose answer comes from its sandbox. `grader`: in a sandbox of its own, by what the policy left. */
+export const steps = ['call', 'grade', 'artifacts', 'attachments', 'grader'] as const;
+export type Step = (typeof steps)[number];
+
+/** What happens at a step: the sandbox's answer, its silence, or its end. */
+export type Act =
+  | { readonly kind: 'refuses'; readonly code: 'file_error' | 'internal'; readonly errno: string }
+  | { readonly kind: 'silent'; readonly forMs: number }
+  | { readonly kind: 'ends'; readonly cause: 'out_of_memory' | 'sandboxd_killed' | 'node_lost' };
+
+/** One act, at the first step of its kind, or again and again. */
+export type Deed = { readonly step: Step; readonly act: Act; readonly again: boolean; times: number };
+
+/**
+ * What the policy's files can be. `ENOMEM` and `SIGKILL` say that the sandbox was full by its own account; EAGAIN is a file that
+ * another process holds.
+ */
+const ofFiles = [
+  'ENOENT',
+  'EACCES',
+  'EFBIG',
+  'ELOOP',
+  'ENODEV',
+  'ENAMETOOLONG',
+  'EAGAIN',
+  'ENOMEM',
+  'SIGKILL',
+];
+/** What the policy can let a reader say that has its own id, or do to it. */
+const bySameId = ['EIO', 'ESTALE', 'ETIMEDOUT', 'LOST', 'SIGSTOP', 'EBUSY'];
+/** What a disk, a full machine, or a payload without its reader makes of a read. */
+const ofMachine = ['EIO', 'ETIMEDOUT', 'LOST', 'EBUSY'];
+
+/** Of a rollout, at most one kind of deed. Null: this policy, or its machine, does nothing here. */
+export function planDeed(actor: Actor, isolation: UserIsolation, chance: Chance): Deed | null {
+  if (!chance.happens(actShare)) return null;
+  const step = chance.pick(steps);
+  const act = actor === 'adversary' ? policysAct(step, isolation, chance) : machinesAct(step, chance);
+  // A policy that has another id than sandboxd cannot keep the processor from it: sandboxd has nine times its share.
+  const isBrief = act.kind === 'silent' && actor === 'adversary' && isolation === 'two-user';
+  return { step, act, again: !isBrief && chance.happens(0.7), times: 0 };
+}
+
+/** The rest shows what happens next to it. */
+const actShare = 0.8;
+
+function policysAct(step: Step, isolation: UserIsolation, chance: Chance): Act {
+  const isOneId = isolation === 'single-user';
+  const isFiles = step === 'artifacts' || step === 'attachments';
+  const errnos = isOneId ? [...ofFiles, ...bySameId] : ofFiles;
+  const kinds: readonly Act[] = [
+    ...(isFiles ? errnos.map((errno) => ({ kind: 'refuses', code: 'file_error', errno }) as const) : []),
+    { kind: 'silent', forMs: chance.between(500, isOneId ? 90_000 : 3_000) },
+    { kind: 'ends', cause: 'out_of_memory' },
+    ...(isOneId && step !== 'grader' ? [{ kind: 'ends', cause: 'sandboxd_killed' } as const] : []),
+  ];
+  return chance.pick(kinds);
+}
+
+function machinesAct(step: Step, chance: Chance): Act {
+  const isFiles = step === 'artifacts' || step === 'attachments';
+  const kinds: readonly Act[] = [
+    ...(isFiles ? ofMachine.map((errno) => ({ kind: 'refuses', code: 'file_error', errno }) as const) : []),
+    ...(isFiles ? [{ kind: 'refuses', code: 'internal', errno: 'ENOENT' } as const] : []),
+    { kind: 'silent', forMs: chance.between(500, 90_000) },
+    { kind: 'ends', cause: 'node_lost' },
+  ];
+  return chance.pick(kinds);
+}
+
+/** What sandboxd answers of it. */
+export function refusalFor({ code, errno }: Extract<Act, { kind: 'refuses' }>): WireError {
+  return new WireError(code, `the files could not be read: ${errno}`, errno);
+}

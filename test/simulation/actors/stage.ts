@@ -1,0 +1,114 @@
+import type { UserIsolation } from '#src/protocol/sandboxd/wire.ts';
+import { Chance } from '../engine/chance.ts';
+import { ownerKey } from '../invariants/owner-key.ts';
+import { Daemon, type DaemonWorld } from '../sandbox/daemon.ts';
+import type { MakeDaemon } from '../sandbox/sandboxes.ts';
+import type { World } from '../world.ts';
+import { type Act, type Actor, type Deed, planDeed, refusalFor, type Step } from './actor.ts';
+
+/** Where an actor acts: it knows what each rollout's actor does, and does it when its step has come. */
+export class Stage {
+  readonly actor: Actor;
+  readonly isolation: UserIsolation;
+  readonly #deeds = new Map<string, Deed | null>();
+  readonly #chance: Chance;
+
+  constructor(actor: Actor, seed: number) {
+    this.actor = actor;
+    this.isolation = seed % 2 === 0 ? 'two-user' : 'single-user';
+    this.#chance = new Chance(`seed ${seed}`).fork(actor);
+  }
+
+  /** What was done to this rollout so far; null: nothing. */
+  deedOf(owner: string): Deed | null {
+    const deed = this.#deeds.get(owner) ?? null;
+    return deed === null || deed.times === 0 ? null : deed;
+  }
+
+  /** What happens at this step now. */
+  next(owner: string, step: Step): Act | null {
+    const deed = this.#deedFor(owner);
+    if (deed === null || deed.step !== step || (deed.times > 0 && !deed.again)) return null;
+    deed.times += 1;
+    return deed.act;
+  }
+
+  #deedFor(owner: string): Deed | null {
+    const planned = this.#deeds.get(owner);
+    if (planned !== undefined) return planned;
+    const deed = planDeed(this.actor, this.isolation, this.#chance.fork(owner));
+    this.#deeds.set(owner, deed);
+    return deed;
+  }
+}
+
+/** Sandboxes whose daemons are acted upon. */
+export function actedDaemons(world: World, stage: Stage): MakeDaemon {
+  return (daemonWorld, sandbox, boot) => new ActedDaemon(daemonWorld, sandbox, boot, world, stage);
+}
+
+class ActedDaemon extends Daemon {
+  readonly #world: World;
+  readonly #stage: Stage;
+
+  constructor(daemonWorld: DaemonWorld, sandbox: string, boot: string, world: World, stage: Stage) {
+    super(daemonWorld, sandbox, boot);
+    this.#world = world;
+    this.#stage = stage;
+  }
+
+  override receive(...given: Parameters<Daemon['receive']>) {
+    const [call, { action }] = given;
+    if (action.kind === 'grade') this.#act(this.binding.owner?.role === 'grader' ? 'grader' : 'grade');
+    else if (!call.includes(' ')) this.#act('call');
+    return super.receive(...given);
+  }
+
+  override leftBehind(turn: number) {
+    this.#act('artifacts');
+    return super.leftBehind(turn);
+  }
+
+  override attached(path: string) {
+    this.#act('attachments');
+    return super.attached(path);
+  }
+
+  /** Throws what sandboxd refuses; any other error breaks the connection. */
+  #act(step: Step): void {
+    const { owner } = this.binding;
+    if (owner === null || this.#world.faults.over) return;
+    const key = ownerKey(owner.run, owner.rollout);
+    if (this.#stage.actor === 'adversary' && !this.#hasRun(key)) return;
+    const act = this.#stage.next(key, step);
+    if (act === null) return;
+    this.#note(owner.rollout, step, act);
+    if (act.kind === 'refuses') throw refusalFor(act);
+    if (act.kind === 'ends') this.#end(key, step, act);
+    else this.#fallSilent(act.forMs);
+    throw new Error('the connection breaks');
+  }
+
+  /** A policy acts by what it runs. A grader's sandbox has files of a policy that ran. */
+  #hasRun(owner: string): boolean {
+    return this.#world.truth.executionsOf(owner).some(({ call }) => !call.includes(' '));
+  }
+
+  #note(rollout: string, step: Step, act: Act): void {
+    const how =
+      act.kind === 'refuses' ? act.errno : act.kind === 'ends' ? act.cause : `silent for ${act.forMs} ms`;
+    const says = `${this.#stage.actor} at ${step}: ${how}`;
+    this.#world.faults.note(this.#stage.actor, says, { part: this.sandbox });
+    this.#world.faults.note(this.#stage.actor, says, { part: rollout });
+  }
+
+  #end(owner: string, step: Step, { cause }: Extract<Act, { kind: 'ends' }>): void {
+    if (cause === 'out_of_memory' && step !== 'grader') this.#world.truth.broken.add(owner);
+    this.#world.engine.end(this.sandbox, cause);
+  }
+
+  #fallSilent(forMs: number): void {
+    const box = this.#world.sandboxes.find(this.sandbox);
+    if (box !== undefined) box.stalledUntilMs = this.#world.scheduler.nowMs + forMs;
+  }
+}

@@ -1,0 +1,40 @@
+import type { GatewayWorld } from '#services/gateway/core-wiring.ts';
+import { LinkError } from '#src/ports/sandbox-link.ts';
+import type { Planted } from '../world.ts';
+
+type Refusal = Extract<LinkError['trouble'], { readonly kind: 'refused' }>;
+
+/** What sandboxd says of files that could not be read is taken for something else. */
+function taking(from: Partial<Refusal>, to: Partial<Refusal>): Planted {
+  const changed = (thrown: unknown): unknown => {
+    if (!(thrown instanceof LinkError) || thrown.trouble.kind !== 'refused') return thrown;
+    const { trouble } = thrown;
+    const isMeant = Object.entries(from).every(([name, value]) => trouble[name as keyof Refusal] === value);
+    return isMeant ? new LinkError({ ...trouble, ...to }) : thrown;
+  };
+  const gateway = ({ link, ...ports }: GatewayWorld): GatewayWorld => ({
+    ...ports,
+    link: {
+      ...link,
+      takeArtifacts: async (...asked) => {
+        try {
+          return await link.takeArtifacts(...asked);
+        } catch (thrown) {
+          throw changed(thrown);
+        }
+      },
+      getFile: async (...asked) => {
+        try {
+          return await link.getFile(...asked);
+        } catch (thrown) {
+          throw changed(thrown);
+        }
+      },
+    },
+  });
+  return { actor: 'honest_fault', gateway };
+}
+
+export const blamesForDisk = taking({ errno: 'EIO' }, { errno: 'EFBIG' });
+export const blamesForLostReader = taking({ errno: 'LOST' }, { errno: 'SIGKILL' });
+export const blamesForMissingReader = taking({ code: 'internal', errno: 'ENOENT' }, { code: 'file_error' });
