@@ -10,7 +10,7 @@ import { folderOf } from './helper/helper-process.ts';
 import { parseReply, replyBytes, startHelper } from './helper/run.ts';
 import { killTree } from './processes/kill-tree.ts';
 import { artifactsOf } from './reading/artifacts.ts';
-import { ownWantsFrom, wantIn } from './reading/own-want.ts';
+import { watchShortage, shortageIn } from './reading/shortage.ts';
 import { ReadError, type Reader, startReader } from './reading/reader.ts';
 import { tarOut } from './reading/tar-out.ts';
 import { sweepAll } from './processes/sweep.ts';
@@ -55,9 +55,9 @@ function brokenOff(body: IncomingMessage): Promise<never> {
 }
 
 /**
- * Bytes out, with the user's rights; the answer's head is written with the first of them, so that a fault still is a 422. What fails
- * after that is a broken connection. Only an archive whose reader was ended by the sandbox's own want ends like a whole one, without
- * its end mark: a connection that breaks is the machinery's failure, and that is not.
+ * Sends a file or an archive, read with the user's rights. The head is written with the first byte, so an earlier error is a 422. A
+ * later one breaks the connection, which the gateway counts as an infrastructure failure. If the sandbox's own shortage ended the
+ * reader, that would be wrong: such an archive ends like a complete one, but without its end mark.
  */
 export async function getFile(
   config: Config,
@@ -74,7 +74,7 @@ export async function getFile(
 }
 
 type Reading = {
-  /** It has an end mark of its own, so its receiver sees that it was cut off. */
+  /** An archive has an end mark, so its receiver notices if it was cut off. */
   readonly isArchive: boolean;
   readonly read: (reader: Reader) => AsyncIterable<Uint8Array>;
 };
@@ -85,8 +85,8 @@ async function readOut(
   response: ServerResponse,
   { isArchive, read }: Reading,
 ): Promise<void> {
-  const ownOrLost = ownWantsFrom(config);
-  const isCutOff = (error: unknown) => isArchive && wantIn(ownOrLost(error)) !== null;
+  const orLost = watchShortage(config);
+  const isCutOff = (error: unknown) => isArchive && shortageIn(orLost(error)) !== null;
   let reader: Reader | null = null;
   try {
     reader = await startReader(config, user);
@@ -96,7 +96,7 @@ async function readOut(
     const signal = AbortSignal.timeout(longestTransferMs);
     await pipeline(contentOf(first, chunks, isCutOff), response, { signal });
   } catch (thrown) {
-    const error = ownOrLost(thrown);
+    const error = orLost(thrown);
     throw error instanceof ReadError ? new WireError('file_error', error.message, error.code) : error;
   } finally {
     reader?.close();
@@ -147,8 +147,8 @@ export async function takeArtifacts(
 }
 
 /*
- * The helper that writes an upload runs as the policy's user, which may stop it; then the upload would stand until its sender gives
- * up. Killed in time it is told as what it is.
+ * The helper that writes an upload runs as the policy's user, so the policy can stop it. Then the upload would wait until its sender
+ * gives up. The helper is killed before that, and the upload fails with the signal as its reason.
  */
 
 /** All in all, so that a helper that is let go on now and then is no way around it; half of what a transfer may take. */

@@ -4,8 +4,8 @@ import type { CommandUser, UserIsolation } from '#src/protocol/sandboxd/wire.ts'
 import type { Config } from './config.ts';
 
 /**
- * Whose a process is. `queries` answers queries of an environment's databases. `reader` is sandboxd's own: it has another user's
- * rights to files, and that user has no rights to it.
+ * The role of a process. `queries` processes answer queries of an environment's databases. A `reader` keeps sandboxd's ids and reads files
+ * with another user's rights, and that user has no rights to it.
  */
 export type ProcessRole = CommandUser | 'queries' | 'reader';
 

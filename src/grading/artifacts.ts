@@ -37,8 +37,8 @@ export type WantedArtifacts = { readonly paths: readonly string[]; readonly most
 
 /** Of one rollout: more is a repository with its packages, which belong into an image. */
 const mostFiles = 4_096;
-/** All bytes over a slow line, after a sandbox full of processes was killed. */
-const takingMs = 5 * 60_000;
+/** All bytes over a slow line; longer than the 5 min for which sandboxd waits for its reader. */
+const takingMs = 6 * 60_000;
 
 /**
  * Takes them; again is fine. Throws what bars the rollout when its sandbox is lost, `sandboxd_unreachable` at the turn's end,
@@ -67,7 +67,7 @@ async function takeOnce(
   try {
     return { kind: 'taken', files: await whileItStands(deps, job, take) };
   } catch (thrown) {
-    // All that was the policy's is dead by now, so nothing of it can have spoken for the reader.
+    // All processes of the policy's have ended, so none of them can have answered in the reader's place.
     if (thrown instanceof TarError && !(thrown instanceof TarCutOff)) throw brokenProtocol(thrown.message);
     return policysDoing(thrown, 'artifacts');
   }
@@ -79,7 +79,7 @@ async function takeOnce(
  */
 const archiveBytes = (mostBytes: number): number => mostBytes + mostFiles * 4 * 1_024 + 10_240;
 
-/** What comes from a sandbox is looked at again. */
+/** The gateway checks again what a sandbox sends. */
 async function filesIn(tar: AsyncIterable<Uint8Array>, mostBytes: number): Promise<readonly Artifact[]> {
   const files: Artifact[] = [];
   let bytes = 0;

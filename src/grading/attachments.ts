@@ -27,8 +27,8 @@ export type AttachDeps = TroubleDeps & { readonly link: Pick<SandboxLink, 'getFi
 /** A judge that is a model looks at a handful of pictures. */
 const mostFiles = 32;
 /**
- * Of one pattern. Longer than the 5 min for which sandboxd waits for its reader (`reading/reader.ts` there): a gateway that gives up
- * first would take a disk that does not answer for a broken connection.
+ * The limit for one pattern. sandboxd waits 5 min for its reader (`reading/reader.ts`), and the gateway waits longer: otherwise it would
+ * take a disk that does not respond for a broken connection.
  */
 const takingMs = 6 * 60_000;
 
@@ -55,7 +55,7 @@ async function attachOnce(deps: AttachDeps, job: AttachJob, attach: Attach): Pro
     }
     return { kind: 'taken', told: { files: found.map(written), files_missing: missing } };
   } catch (thrown) {
-    // Where ids cannot be switched, what is the policy's may speak for the reader: an archive that is none is its doing, too.
+    // If ids cannot be switched, the policy can answer in the reader's place, so a broken archive is its doing.
     if (thrown instanceof TooMuch || (thrown instanceof TarError && !(thrown instanceof TarCutOff)))
       return { kind: 'bad', how: 'artifacts', reason: thrown.message };
     return policysDoing(thrown, 'files for the judge');
@@ -77,7 +77,7 @@ async function filesOf(
   const name = posix.basename(pattern);
   const isOne = !name.includes('*');
   const from = { path: isOne ? pattern : folder, user: 'policy', form: 'archive' } as const;
-  // Each file has a header, and is filled up to a block. It is counted in the sandbox, which is not believed.
+  // Each file has a header and is filled up to a block. sandboxd counts, too, but the gateway does not rely on it.
   const most = mostBytes + (mostFiles + 2) * 2_048;
   const found: Found[] = [];
   try {

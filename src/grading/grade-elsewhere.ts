@@ -246,7 +246,7 @@ function unlessGone(thrown: unknown): void {
   if (asFailure(thrown).code !== 'rollout_unknown') throw thrown;
 }
 
-/** What the policy left there may have brought it about. The mark is kept if the last turn fails for this. */
+/** The policy's artifacts may have caused this. If the last turn fails for it, its discard keeps the mark. */
 function anotherInstead(why: string): Failure {
   return sandboxdUnreachable(`the sandbox of a grader was given up for another: ${why}`, {
     evidence: { suspected: 'command' },

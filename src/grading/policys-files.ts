@@ -70,7 +70,7 @@ const noRoomToSend = 'the policy filled its sandbox, so that its files could not
 
 type Refusal = Extract<LinkError['trouble'], { readonly kind: 'refused' }>;
 
-/** A reader that cannot live there lacks what the policy's files or processes take, or was ended for want of it. */
+/** A reader that the sandbox's own shortage ended or kept from starting is the policy's doing. */
 function ofRefusal({ code, message, errno = '' }: Refusal, what: string): BadFiles {
   const lacks = wantsOfMemory.has(errno) || errno.startsWith('SIG');
   if ((code === 'file_error' || code === 'internal') && lacks)
@@ -83,8 +83,8 @@ function ofRefusal({ code, message, errno = '' }: Refusal, what: string): BadFil
 }
 
 /**
- * What no policy can bring about. The disk beneath its files fails, or does not answer. The reader was lost, and not because the
- * sandbox was full (`LOST`). Processes could not be killed (EBUSY): they wait for the disk. Where ids cannot be switched the policy may
- * speak for the reader, hence the mark.
+ * Errors that no policy can cause: the disk fails or does not respond, the reader ended although the sandbox was not full (LOST), or
+ * processes could not be killed because they wait for the disk (EBUSY). If ids cannot be switched, the policy can answer in the
+ * reader's place, so the discard is marked.
  */
 const ofMachine: ReadonlySet<string> = new Set(['EIO', 'ESTALE', 'ENOTCONN', 'ETIMEDOUT', 'EBUSY', 'LOST']);

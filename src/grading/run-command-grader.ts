@@ -190,7 +190,7 @@ export const brokenByPolicy = (reason: string) => badEnd('broken', `the policy b
 export const graderFailed = (message: string, errno: string) =>
   new Failure('grader_failed', message, { evidence: { errno } });
 
-/** Files of the policy's may be behind it, and nothing shows whether they are. */
+/** A failure that the policy may have caused, without proof. */
 export const suspiciousFailure = (message: string, errno: string) =>
   new Failure('grader_failed', message, { evidence: { errno, suspected: 'command' } });
 

@@ -94,7 +94,7 @@ function silentUntilDeadline(error: LinkError): Failure {
   return sandboxdUnreachable(message, { admitted: 'unknown', cause: error, evidence: maybePolicy });
 }
 
-/** A sandbox may be silent because its policy starves it. The mark is kept if the last turn of a grader fails for this. */
+/** The policy may have starved a sandbox that does not respond. If the last turn fails for this, its discard keeps the mark. */
 const maybePolicy = { suspected: 'command' } as const;
 
 /** Whether only the connection failed, so that the same question may be asked again. Else sandboxd itself refused. */

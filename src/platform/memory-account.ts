@@ -29,12 +29,12 @@ export type MemoryFiles = {
   readonly limitAlsoAbove: boolean;
 };
 
-/** A container sees its own group at the root of the tree: version 2, then version 1. */
+/** A container's own group is the root of the tree that it sees: version 2, then version 1. */
 const containerFiles = ['/sys/fs/cgroup/memory.events', '/sys/fs/cgroup/memory/memory.oom_control'];
 
-/** Of the sandbox that this process is in; `told`: the file that counts kills, if it is known. */
-export function memoryFilesHere(told: string | null): MemoryFiles | null {
-  if (told !== null) return { kills: told, limitAlsoAbove: false };
+/** Returns the files of the sandbox that this process runs in. `known`: the file that counts kills; null looks for it. */
+export function memoryFilesHere(known: string | null): MemoryFiles | null {
+  if (known !== null) return { kills: known, limitAlsoAbove: false };
   const found = containerFiles.find((file) => existsSync(file));
   return found === undefined ? null : { kills: found, limitAlsoAbove: true };
 }
@@ -55,7 +55,7 @@ export function memoryKillsSince(before: MemoryAccount | null, files: MemoryFile
   return { count, lackedBy: reachedOwnLimit(before, now, files) ? 'sandbox' : 'machine' };
 }
 
-/** Whether the group came to its own limit since `before`. False: nobody counts here, too. */
+/** Whether the group has reached its own limit since `before`. Without an account it is false. */
 export function lackedMemorySince(before: MemoryAccount | null, files: MemoryFiles): boolean {
   const now = readMemoryAccount(files);
   return before !== null && now !== null && reachedOwnLimit(before, now, files);

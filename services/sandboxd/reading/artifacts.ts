@@ -5,13 +5,13 @@ import type { ArtifactsRequest } from '#src/protocol/sandboxd/wire.ts';
 import { type Entry, ReadError, type Reader } from './reader.ts';
 
 /*
- * What a policy leaves behind, on its way to a grader elsewhere. It is looked at as a whole before the first byte of it is
- * sent, so that what is wrong with it can be told; nothing of the policy's runs any more, so it stays as it was seen.
+ * Reads the artifacts for a grader in another sandbox. All of them are checked before the first byte is sent, so that an error can still
+ * be reported. Every process of the policy's has ended by then, so the files stay as they were checked.
  */
 
 type Wanted = Omit<ArtifactsRequest, 'turn'>;
 
-/** The artifacts as a tar. Throws {@link ReadError} before the first byte for what is not as it is named. */
+/** Yields the artifacts as a tar. Before the first byte it throws {@link ReadError} for files that are not as the environment names them. */
 export async function* artifactsOf(
   reader: Reader,
   workspace: string,
@@ -49,12 +49,12 @@ class Artifacts {
     this.#wanted = wanted;
   }
 
-  /** Throws with an errno for what is not as it is named. */
+  /** Throws with an errno for files that are not as they are named. */
   async look(workspace: string): Promise<void> {
     for (const wanted of this.#wanted.paths) {
       const names = wanted.split('/').filter((name) => name !== '');
       const base = isAbsolute(wanted) ? '/' : workspace;
-      await this.#follow({ told: base === '/' ? '/' : '', source: base }, names, {
+      await this.#follow({ target: base === '/' ? '/' : '', source: base }, names, {
         path: wanted,
         isNamed: !wanted.includes('*'),
       });
@@ -71,11 +71,11 @@ class Artifacts {
   async #step(at: Place, rest: readonly string[], wanted: Named): Promise<void> {
     const entry = await this.#statOf(at.source);
     if (entry === null) {
-      if (wanted.isNamed) throw new ReadError('ENOENT', `${at.told} is not there`);
+      if (wanted.isNamed) throw new ReadError('ENOENT', `${at.target} is not there`);
       return;
     }
     if (rest.length > 0 && entry.kind !== 'folder') {
-      if (wanted.isNamed) throw new ReadError('EINVAL', `${at.told} is no folder`);
+      if (wanted.isNamed) throw new ReadError('EINVAL', `${at.target} is no folder`);
       return;
     }
     await this.#follow(at, rest, wanted);
@@ -96,11 +96,11 @@ class Artifacts {
     if (kind === 'file' && !path.endsWith('/')) return this.#takeFile(at);
     if (!isNamed) return;
     const what = path.endsWith('/') ? 'no folder' : 'neither a file nor a folder';
-    throw new ReadError('EINVAL', `${at.told} is ${what}`);
+    throw new ReadError('EINVAL', `${at.target} is ${what}`);
   }
 
   async #takeFolder(folder: Place): Promise<void> {
-    this.#countFolder(folder.told);
+    this.#countFolder(folder.target);
     for (const { name, kind } of await this.#listed(folder.source)) {
       const at = below(folder, name);
       if (kind === 'folder') await this.#takeFolder(at);
@@ -108,36 +108,36 @@ class Artifacts {
     }
   }
 
-  /** Each is created again where the grader works, and takes room there although it has no bytes. */
-  #countFolder(told: string): void {
-    this.#folders.add(told);
+  /** The grader's sandbox gets each folder again, where it takes room although it has no bytes. */
+  #countFolder(target: string): void {
+    this.#folders.add(target);
     if (this.#folders.size > this.#wanted.mostFiles)
       throw new ReadError('EFBIG', `they lie in more than ${this.#wanted.mostFiles} folders`);
   }
 
-  /** A pattern reaches a file through folders of which nothing else is taken. */
-  #countFoldersAbove(told: string): void {
-    for (let at = dirname(told); at !== '.' && at !== '/' && !this.#folders.has(at); at = dirname(at))
+  /** A pattern may reach a file through folders with nothing else to take. */
+  #countFoldersAbove(target: string): void {
+    for (let at = dirname(target); at !== '.' && at !== '/' && !this.#folders.has(at); at = dirname(at))
       this.#countFolder(at);
   }
 
   /**
-   * Opened once, so that one that cannot be read is told before anything is sent. Its name counts as well: of thousands of
-   * empty files it is all that has to be held.
+   * Opens the file, so that one that cannot be read is reported before the first byte. Names count as bytes, because of thousands of
+   * empty files the names are all that has to be kept.
    */
-  async #takeFile({ told, source }: Place): Promise<void> {
-    if (this.files.has(told)) return;
+  async #takeFile({ target, source }: Place): Promise<void> {
+    if (this.files.has(target)) return;
     const entry = await this.#reader.open(source);
-    this.#bytes += entry.bytes + Buffer.byteLength(told);
+    this.#bytes += entry.bytes + Buffer.byteLength(target);
     const { mostBytes, mostFiles } = this.#wanted;
     if (this.#bytes > mostBytes)
       throw new ReadError('EFBIG', `they have more than ${mostBytes} bytes, their names included`);
     if (this.files.size >= mostFiles) throw new ReadError('EFBIG', `they are more than ${mostFiles} files`);
-    this.#countFoldersAbove(told);
-    this.files.set(told, { path: told, source, entry });
+    this.#countFoldersAbove(target);
+    this.files.set(target, { path: target, source, entry });
   }
 
-  /** Whatever is there counts, so that a walk has an end. */
+  /** All names count, so that a walk ends. */
   async #listed(folder: string): Promise<readonly Entry[]> {
     const entries = await this.#reader.list(folder, this.#wanted.mostFiles * seenForEach - this.#seen);
     this.#seen += entries.length;
@@ -145,16 +145,16 @@ class Artifacts {
   }
 }
 
-/** Folders, links and what a pattern passes over, beside each file that may be taken. */
+/** Folders, links and names that no pattern matches, next to each file that may be taken. */
 const seenForEach = 8;
 
 /** A path as the environment names it. `isNamed`: without `*`, so it must be there. */
 type Named = { readonly path: string; readonly isNamed: boolean };
 
-/** `told`: as the grader will find it, below its workspace or absolute. */
-type Place = { readonly told: string; readonly source: string };
+/** `target`: the path in the grader's sandbox, below its workspace or absolute. */
+type Place = { readonly target: string; readonly source: string };
 
-const below = ({ told, source }: Place, name: string): Place => ({
-  told: told === '' ? name : join(told, name),
+const below = ({ target, source }: Place, name: string): Place => ({
+  target: target === '' ? name : join(target, name),
   source: join(source, name),
 });

@@ -10,16 +10,16 @@ import { nativeProgram, processUser } from '../users.ts';
 import { WireError } from '../wire-error.ts';
 
 /*
- * A process that reads files with a user's rights and that this user cannot signal, trace or imitate, so what it says of an error
- * is true (`infra/payload/native/reader.c` has its requests and answers). Where ids cannot be switched it has the policy's own id,
- * and the policy can end or stop it.
+ * The client of `reader`, a process that reads files with a user's rights (`infra/payload/native/reader.c` describes its requests and
+ * answers). That user cannot signal, trace or imitate it, so the errors that it reports are true. If ids cannot be switched, it has the
+ * policy's own id, and the policy can stop or end it.
  */
 
 /** `closed`: a file that this user may not read. */
 export type EntryKind = 'file' | 'closed' | 'folder' | 'link' | 'other';
 
 export type Entry = {
-  /** Empty for what was asked for by its path. */
+  /** Empty if the entry was requested by its path. */
   readonly name: string;
   readonly kind: EntryKind;
   readonly mode: number;
@@ -36,8 +36,8 @@ const kinds: Readonly<Record<string, EntryKind>> = {
 };
 
 /**
- * A path could not be read, or the reader has ended; `code` is an errno, or the signal that ended it. What the policy's files bring
- * about has an errno of theirs; a disk that fails has EIO, or ETIMEDOUT if it does not answer.
+ * A path could not be read, or the reader has ended. `code` is an errno, or the signal that ended the reader. A failing disk gives EIO,
+ * or ETIMEDOUT if it does not respond; the policy's files cannot cause these two.
  */
 export class ReadError extends Error {
   readonly code: string;
@@ -49,7 +49,7 @@ export class ReadError extends Error {
   }
 }
 
-/** What the reader keeps its client waiting for, all in all; half of what a transfer may take. A disk that is busy is far below it. */
+/** The longest total wait for the reader in one transfer: half of a transfer's own limit, and far above that of a busy disk. */
 const longestWaitMs = 300_000;
 
 /** Starts one for `user`, to be closed by its caller. Throws `internal` if it cannot be started. */
@@ -75,7 +75,7 @@ const noReader = ({ message, errno }: NotStarted) =>
 /** `isOutOfReach`: the user whose rights it has can neither stop nor end it. */
 type Standing = { readonly isOutOfReach: boolean; readonly mostWaitedMs: number };
 
-/** One request at a time; a read is one until all its bytes were taken. Each throws {@link ReadError}. Paths are absolute. */
+/** Takes one request at a time, and a read lasts until its last byte. All paths are absolute. All requests throw {@link ReadError}. */
 export class Reader {
   readonly #process: StartedProcess;
   readonly #isOutOfReach: boolean;
@@ -95,17 +95,17 @@ export class Reader {
     started.stderr.resume();
   }
 
-  /** What a path is. A link is not followed. */
+  /** Describes what is at a path. Links are not followed. */
   async stat(path: string): Promise<Entry> {
     return this.#entryOf(await this.#ask(`s${path}`, path));
   }
 
-  /** What the file at a path is, if it can be read. */
+  /** Describes the file at a path, if it can be read. */
   async open(path: string): Promise<Entry> {
     return this.#entryOf(await this.#ask(`o${path}`, path));
   }
 
-  /** What is in a folder, in the order of the names. More than `most` is EFBIG, and the reader can only be closed then. */
+  /** Lists a folder, sorted by name. More than `most` names are EFBIG; after that the reader can only be closed. */
   async list(path: string, most: number): Promise<readonly Entry[]> {
     const entries: Entry[] = [];
     for (let text = await this.#ask(`l${path}`, path); text !== ''; text = await this.#answer(path)) {
@@ -115,25 +115,25 @@ export class Reader {
     return entries.sort((one, other) => (one.name < other.name ? -1 : 1));
   }
 
-  /** What a link names. */
+  /** Returns the target of a link. */
   async link(path: string): Promise<string> {
     return (await this.#ask(`k${path}`, path)).slice(1);
   }
 
-  /** So many bytes of a file, filled with zeros if it has become shorter. */
+  /** Reads exactly so many bytes of a file, with zeros in place of missing ones. */
   async read(path: string, bytes: number): Promise<AsyncIterable<Buffer>> {
     await this.#ask(`r${bytes} ${path}`, path);
     return this.#bytes(bytes);
   }
 
-  /** A file as it is; one that the kernel makes up, too. One of more than so many bytes is EFBIG. */
+  /** Reads a file to its end, even one that the kernel generates. More than `mostBytes` are EFBIG. */
   async *get(path: string, mostBytes: number): AsyncGenerator<Buffer> {
     await this.#ask(`g${mostBytes} ${path}`, path);
     for (let bytes = await this.#pieceBytes(path); bytes > 0; bytes = await this.#pieceBytes(path))
       yield* this.#bytes(bytes);
   }
 
-  /** Ends it, whatever it does. */
+  /** Ends the process. */
   close(): void {
     this.#process.child.stdin?.destroy();
     this.#process.stdout.destroy();
@@ -178,7 +178,7 @@ export class Reader {
     }
   }
 
-  /** Up to the next NUL. */
+  /** Returns the text up to the next NUL. */
   async #text(): Promise<string> {
     const parts: Buffer[] = [];
     for (;;) {
@@ -191,7 +191,7 @@ export class Reader {
     return Buffer.concat(parts).toString('utf8');
   }
 
-  /** What comes next. Only the time for which it is waited for counts, so a client that takes slowly is no stall. */
+  /** Waits for the next bytes. Only these waits count towards the limit, so a slow client is not a stall. */
   async #next(): Promise<Buffer> {
     const beganMs = monotonicMs();
     const over = new AbortController();
@@ -210,7 +210,7 @@ export class Reader {
 
   #stall(): ReadError {
     const message = `the files were waited for ${this.#mostWaitedMs / 1000} s`;
-    // Only who has its id can stop it.
+    // Only a user with the reader's id can stop it.
     return new ReadError(this.#isOutOfReach ? 'ETIMEDOUT' : 'SIGSTOP', message);
   }
 

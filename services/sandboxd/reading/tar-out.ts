@@ -6,13 +6,13 @@ import { type Entry, ReadError, type Reader } from './reader.ts';
 const mostEntries = 200_000;
 
 /**
- * What is below a folder, or one file, as a tar: files, folders and symbolic links, which are not followed; what cannot be carried
- * (sockets, pipes, devices) is left out. Throws {@link ReadError} before the first byte for what cannot be read, and EFBIG for more
- * than `mostBytes`.
+ * Yields a folder's content, or one file, as a tar with files, folders and symbolic links, which are not followed. Sockets, pipes and
+ * devices are left out. Throws {@link ReadError} before the first byte for files that cannot be read, and EFBIG for more than
+ * `mostBytes`.
  *
- * It walks twice, so that it never holds more than the names of one folder. The policy may change its files meanwhile. An entry is
- * as long as it was found to be: what has grown is cut there, what has shrunk is filled with zeros, what has gone or would be too
- * much by now is left out. So nothing that it does to them breaks the archive off.
+ * It walks twice, so that it never keeps more than the names of one folder. The policy may change its files in between, which
+ * never breaks the archive off: a file that has grown is cut, one that has shrunk is filled with zeros, and one that no longer exists
+ * or fits is left out.
  */
 export async function* tarOut(
   reader: Reader,
@@ -41,7 +41,7 @@ type PassOver = (error: unknown) => boolean;
 
 const isGone: PassOver = (error) => error instanceof ReadError && error.code === 'ENOENT';
 
-/** What a file or folder that was there a moment ago may answer if it was changed. */
+/** Errors of a file or folder that was changed after it was listed. */
 const changes: ReadonlySet<string> = new Set([
   'ENOENT',
   'ENOTDIR',
@@ -65,7 +65,7 @@ async function* packed(reader: Reader, entry: TarEntry, from: string): AsyncGene
   yield tarPadding(entry.bytes);
 }
 
-/** Null: it is a folder. */
+/** Returns null for a folder. */
 async function fileAt(reader: Reader, path: string): Promise<Found | null> {
   try {
     const { bytes, mode, mtimeS } = await reader.open(path);
@@ -96,7 +96,7 @@ async function* below(reader: Reader, root: string, isPassedOver: PassOver): Asy
   }
 }
 
-/** Null for what is not carried. */
+/** Returns null for entries that a tar leaves out. */
 async function tarEntryOf(
   reader: Reader,
   found: Entry,

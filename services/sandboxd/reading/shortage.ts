@@ -9,33 +9,34 @@ import { WireError } from '../wire-error.ts';
 import { ReadError } from './reader.ts';
 
 /*
- * Why a reader could not be started, or was ended: because the sandbox is full, which is the policy's doing, or because the machine
- * is. The policy has no other way to it, so the kernel's account of the sandbox decides. No account is no proof.
+ * A reader cannot start, or is killed, if memory or processes run short: in the sandbox, which is the policy's doing, or on the
+ * machine. The policy cannot end a reader in any other way, so the kernel's account of the sandbox decides. Without an account
+ * nothing is proven.
  */
 
-/** Returns what an error that comes from now on is: itself, or LOST if nothing shows that the sandbox brought it about. */
-export function ownWantsFrom(config: Config): (error: unknown) => unknown {
+/** Starts watching the account. The returned function replaces an error by LOST if the sandbox's own account shows no shortage. */
+export function watchShortage(config: Config): (error: unknown) => unknown {
   const files = memoryFilesHere(config.cgroupEvents);
   const before = files && readMemoryAccount(files);
   const isOwn = (errno: string): boolean => {
-    // Who has its id can do anything to it.
+    // With the same id the policy can do anything to the reader.
     if (config.userMode !== 'two-user') return true;
-    // A limit of the policy's processes leaves room for the reader.
+    // If the policy's processes are limited, the reader has a place beyond that limit.
     if (errno === 'EAGAIN') return config.policyProcesses === null;
     if (files === null) return false;
     if (errno === 'ENOMEM') return lackedMemorySince(before, files);
     return memoryKillsSince(before, files)?.lackedBy === 'sandbox';
   };
   return (error) => {
-    const errno = wantIn(error);
+    const errno = shortageIn(error);
     if (errno === null || isOwn(errno)) return error;
     const reason = error instanceof Error ? error.message : String(error);
-    return new ReadError('LOST', `${reason}; by its own account the sandbox was not full`);
+    return new ReadError('LOST', `${reason}; the sandbox's own account shows no shortage`);
   };
 }
 
-/** What the reader lacked, or the signal that ended it; null for any other failure. */
-export function wantIn(error: unknown): string | null {
+/** What ran short (an errno), or the signal that ended the reader; null for any other failure. */
+export function shortageIn(error: unknown): string | null {
   if (error instanceof ReadError)
     return error.code === 'ENOMEM' || error.code.startsWith('SIG') ? error.code : null;
   const hasNotStarted = error instanceof WireError && error.code === 'internal';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { readConfig } from '../config.ts';
 import { WireError } from '../wire-error.ts';
-import { ownWantsFrom, wantIn } from './own-want.ts';
+import { watchShortage, shortageIn } from './shortage.ts';
 import { ReadError } from './reader.ts';
 
 let folder: string;
@@ -17,7 +17,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 const account = ({ oom, kills }: { readonly oom: number; readonly kills: number }) =>
   writeFileSync(join(folder, 'memory.events'), `oom ${oom}\noom_kill ${kills}\n`);
 
-function wants(settings: Readonly<Record<string, string>> = {}) {
+function watch(settings: Readonly<Record<string, string>> = {}) {
   const env = {
     CORRAL_SANDBOX_ID: 's',
     CORRAL_TOKEN_SHA256: '0'.repeat(64),
@@ -25,7 +25,7 @@ function wants(settings: Readonly<Record<string, string>> = {}) {
     CORRAL_CGROUP_EVENTS: join(folder, 'memory.events'),
     ...settings,
   };
-  return ownWantsFrom(readConfig(env, 0, '/'));
+  return watchShortage(readConfig(env, 0, '/'));
 }
 
 const killed = new ReadError('SIGKILL', 'ended by SIGKILL');
@@ -33,43 +33,43 @@ const noMemory = new WireError('internal', 'no reader', 'ENOMEM');
 const noPlace = new WireError('internal', 'no reader', 'EAGAIN');
 const lost = { name: 'ReadError', code: 'LOST' };
 
-test('a reader that was killed when the sandbox came to its own limit is the sandbox’s own want', () => {
-  const told = wants();
+test('a reader that is killed when the sandbox reaches its own limit keeps its error', () => {
+  const told = watch();
   account({ oom: 4, kills: 6 });
   expect(told(killed)).toBe(killed);
   expect(told(noMemory)).toBe(noMemory);
 });
 
-test('one that was killed beside that is lost: nothing killed here, or the machine was short', () => {
-  const told = wants();
+test('a reader that is killed without a kill in the sandbox, or for the machine, is LOST', () => {
+  const told = watch();
   expect(told(killed)).toMatchObject(lost);
   expect(told(noMemory)).toMatchObject(lost);
   account({ oom: 3, kills: 6 });
   expect(told(killed)).toMatchObject(lost);
 });
 
-test('no place for a process is the sandbox’s own want only if nothing else limits the policy', () => {
-  expect(wants()(noPlace)).toBe(noPlace);
-  expect(wants({ CORRAL_POLICY_PROCESSES: '64' })(noPlace)).toMatchObject(lost);
+test('a missing place for a process is LOST if the policy’s processes are limited', () => {
+  expect(watch()(noPlace)).toBe(noPlace);
+  expect(watch({ CORRAL_POLICY_PROCESSES: '64' })(noPlace)).toMatchObject(lost);
 });
 
-test('without an account nothing shows that the sandbox was full', () => {
-  const told = wants({ CORRAL_CGROUP_EVENTS: join(folder, 'nowhere') });
+test('without an account a killed reader is LOST', () => {
+  const told = watch({ CORRAL_CGROUP_EVENTS: join(folder, 'nowhere') });
   expect(told(killed)).toMatchObject(lost);
 });
 
-test('where the policy has the reader’s id it may be behind all of it', () => {
-  const told = wants({ CORRAL_USERS: 'single-user' });
+test('with the policy’s own id every error keeps its code', () => {
+  const told = watch({ CORRAL_USERS: 'single-user' });
   expect(told(killed)).toBe(killed);
   expect(told(noPlace)).toBe(noPlace);
 });
 
-test('what is no want stays what it is', () => {
-  const told = wants();
+test('other errors keep their code', () => {
+  const told = watch();
   for (const error of [
     new ReadError('EIO', 'disk'),
     new WireError('internal', 'no reader', 'ENOENT'),
     new Error('x'),
   ])
-    expect([told(error), wantIn(error)]).toEqual([error, null]);
+    expect([told(error), shortageIn(error)]).toEqual([error, null]);
 });
