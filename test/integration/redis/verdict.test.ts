@@ -18,6 +18,7 @@ const key = keyOf('a');
 
 const now = () => recordOf(world.fleet, key);
 const begin = () => world.fleet.grades.begin(key, gradeAsk());
+const beginInSandbox = () => world.fleet.grades.begin(key, gradeAsk({ inSandbox: true }));
 
 async function takeTurn(end: (turn: number) => Promise<unknown>): Promise<void> {
   const begun = await begin();
@@ -234,6 +235,22 @@ test('a turn that fails without a word is told as decided to one who asks, once'
     await begin();
     await world.step(30 * minute);
   }
-  expect(await begin()).toMatchObject({ kind: 'barred', code: 'grader_failed', first: true });
+  const unmarked = { discarded: { code: 'grader_failed', suspected: null } };
+  expect(await begin()).toMatchObject({
+    kind: 'barred',
+    code: 'grader_failed',
+    first: true,
+    rollout: unmarked,
+  });
   expect(await begin()).toMatchObject({ kind: 'barred', code: 'grader_failed', first: false });
+});
+
+test('turns without a report in the sandbox are marked: the policy may have starved it', async () => {
+  await begins.open();
+  for (let turn = 0; turn < 3; turn += 1) {
+    expect(await beginInSandbox()).toMatchObject({ kind: 'run' });
+    await world.step(30 * minute);
+  }
+  const marked = { discarded: { code: 'grader_failed', suspected: 'command' } };
+  expect(await beginInSandbox()).toMatchObject({ kind: 'barred', first: true, rollout: marked });
 });

@@ -99,7 +99,8 @@ class ActedDaemon extends Daemon {
       act.kind === 'refuses' ? act.errno : act.kind === 'ends' ? act.cause : `silent for ${act.forMs} ms`;
     const says = `${this.#stage.actor} at ${step}: ${how}`;
     this.#world.faults.note(this.#stage.actor, says, { part: this.sandbox });
-    this.#world.faults.note(this.#stage.actor, says, { part: rollout });
+    // Graders have two sandboxes, so one that is held up may hold up other rollouts.
+    this.#world.faults.note(this.#stage.actor, says, step === 'grader' ? 'anybody' : { part: rollout });
   }
 
   #end(owner: string, step: Step, { cause }: Extract<Act, { kind: 'ends' }>): void {

@@ -40,10 +40,11 @@ script('begin-grade', function(ask)
     Rollout.write(id, 'state', 'grading')
   end
 
-  -- A turn whose process died ends at its deadline. If it was the last one, only this script can decide. A broken rollout has
-  -- parts left that only a judge can fail, of what the policy answered.
+  -- A turn without a report ends at its deadline. If it was the last one, only this script can decide: its process died, or a
+  -- sandbox that its policy starved kept it until then. A broken rollout has parts left that only a judge can fail, for what the
+  -- policy answered.
   local function barUsedUp()
-    local suspected = verdict == 'broken' and 'answer' or nil
+    local suspected = verdict == 'broken' and 'answer' or ask.inSandbox and 'command' or nil
     local isFirst = Ending.discard(id, 'give_up', { code = 'grader_failed', suspected = suspected })
     return { kind = 'barred', code = Verdict.barred(id), first = isFirst, rollout = Record.read(id) }
   end
