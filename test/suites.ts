@@ -8,6 +8,7 @@ export type Suite = {
 
 /** Slow by their nature: they break processes again and again, fill memory, measure, play hundreds of worlds, or walk through a whole page. */
 const deep = [
+  'test/e2e/attachments-in-memory.test.ts',
   'test/e2e/attacks/stop-the-machine.test.ts',
   'test/e2e/bad-neighbours.test.ts',
   'test/e2e/faults/{connections,gateway-steps,launches,races,redis,redis-in-production}.test.ts',
