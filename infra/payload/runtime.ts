@@ -3,7 +3,7 @@ import { chmod, constants, copyFile, link, mkdir, realpath } from 'node:fs/promi
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { payloadLayout } from '#src/protocol/sandboxd/payload-layout.ts';
-import { enterFile } from './enter/compile.ts';
+import { compiledFile, enterFile } from './enter/compile.ts';
 
 const run = promisify(execFile);
 /** Everybody in the sandbox may read and run it: sandboxd, and the helper as the command's user. */
@@ -11,7 +11,7 @@ const readableMode = 0o755;
 
 /**
  * Puts this process's own Node there, with its ELF loader and libraries, so that the sandbox's root needs none, and the compiled
- * `enter`.
+ * `enter` and `limit-sockets`.
  */
 export async function copyRuntime(dir: string): Promise<void> {
   const node = await realpath(process.execPath);
@@ -20,6 +20,7 @@ export async function copyRuntime(dir: string): Promise<void> {
   await chmod(dir, readableMode);
   await linkOrCopy(node, join(dir, payloadLayout.node));
   await copyReadable(enterFile(process.arch), join(dir, payloadLayout.enter));
+  await copyReadable(compiledFile('limit-sockets', process.arch), join(dir, payloadLayout.limitSockets));
   for (const library of parseLdd((await run('ldd', [node])).stdout)) {
     const name = isLoader(library) ? basename(payloadLayout.loader) : basename(library);
     await copyReadable(await realpath(library), join(libraries, name));

@@ -7,6 +7,7 @@ import {
   type Architecture,
   type Instruction,
   programFilter,
+  socketsFilter,
 } from '#src/protocol/sandboxd/system-call-filter.ts';
 
 const run = promisify(execFile);
@@ -14,8 +15,16 @@ const run = promisify(execFile);
 /** Where the source, the header, and the compiled files are. */
 export const enterFolder = import.meta.dirname;
 
+/** What is compiled here, each of one source file. */
+export const programs = ['enter', 'limit-sockets'] as const;
+
+export type Program = (typeof programs)[number];
+
 /** A compiled file, as it is in the repository and in payloads for that architecture. */
-export const enterFile = (architecture: string): string => join(enterFolder, `enter-${architecture}`);
+export const compiledFile = (program: Program, architecture: string): string =>
+  join(enterFolder, `${program}-${architecture}`);
+
+export const enterFile = (architecture: string): string => compiledFile('enter', architecture);
 
 /** Names the compiler that the files were made with: another one may make other bytes of the same source. */
 export const compilerFile = join(enterFolder, 'compiler.txt');
@@ -43,11 +52,11 @@ const flagsOf: Readonly<Record<Architecture, readonly string[]>> = {
   arm64: ['-mbranch-protection=none'],
 };
 
-export async function compileEnter(architecture: Architecture): Promise<Buffer> {
+export async function compileProgram(program: Program, architecture: Architecture): Promise<Buffer> {
   const folder = await mkdtemp(join(tmpdir(), 'corral-enter-'));
   const file = join(folder, 'enter');
   try {
-    const all = [...flags, ...flagsOf[architecture], '-o', file, join(enterFolder, 'enter.c')];
+    const all = [...flags, ...flagsOf[architecture], '-o', file, join(enterFolder, `${program}.c`)];
     await run(compilers[architecture], all);
     return await readFile(file);
   } finally {
@@ -65,11 +74,16 @@ export async function compilerVersions(): Promise<string> {
   return (await Promise.all(lines)).join('');
 }
 
-/** The header with the rules for system calls, which TypeScript keeps. */
-export function filterHeader(): string {
+/** The headers with the rules for system calls, which TypeScript keeps: file name → text. */
+export const headers = (): Readonly<Record<string, string>> => ({
+  'filter.h': header('filter', programFilter),
+  'sockets-filter.h': header('sockets', socketsFilter),
+});
+
+function header(name: string, filter: (architecture: Architecture) => readonly Instruction[]): string {
   const tables = architectures.map((architecture, index) => {
-    const rows = programFilter(architecture).map((each) => `  ${initializer(each)},\n`);
-    return `#${index === 0 ? 'if' : 'elif'} defined(${macros[architecture]})\n${table(rows.join(''))}`;
+    const rows = filter(architecture).map((each) => `  ${initializer(each)},\n`);
+    return `#${index === 0 ? 'if' : 'elif'} defined(${macros[architecture]})\n${table(name, rows.join(''))}`;
   });
   return `${preface}${tables.join('')}#endif\n`;
 }
@@ -81,7 +95,7 @@ struct instruction { unsigned short code; unsigned char ifTrue, ifFalse; unsigne
 
 `;
 
-const table = (rows: string) => `static const struct instruction filter[] = {\n${rows}};\n`;
+const table = (name: string, rows: string) => `static const struct instruction ${name}[] = {\n${rows}};\n`;
 
 function initializer([code, ifTrue, ifFalse, operand]: Instruction): string {
   return `{ 0x${code.toString(16)}, ${ifTrue}, ${ifFalse}, 0x${operand.toString(16)} }`;

@@ -21,8 +21,7 @@
  * filter.h and the compiled files are written by `node infra/payload/enter/main.ts`.
  */
 #include "filter.h"
-
-typedef long word;
+#include "no-libc.h"
 
 enum { NOT_FOUND = -2, NO_EXEC_FORMAT = -8, NO_ACCESS = -13, NO_DEVICE = -19, NOT_A_FOLDER = -20, INVALID = -22,
   NAME_TOO_LONG = -36, TIMED_OUT = -110, STALE = -116 };
@@ -30,62 +29,19 @@ enum { WRITE_ONLY = 1, CURRENT_FOLDER = -100, SET_FLAGS = 2, CLOSE_ON_EXEC = 1, 
   FILTER = 2 };
 enum { STATUS = 3, LONGEST_NAME = 255, LONGEST_PATH = 4096 };
 
-/* A system call with up to four arguments; the fifth is 0, as prctl wants it. */
 #if defined(__x86_64__)
 enum { sys_write = 1, sys_close = 3, sys_execve = 59, sys_fcntl = 72, sys_chdir = 80, sys_umask = 95, sys_setuid = 105,
   sys_setgid = 106, sys_setgroups = 116, sys_setpriority = 141, sys_prctl = 157, sys_exit_group = 231, sys_openat = 257,
   sys_prlimit64 = 302, sys_close_range = 436 };
-
-static word call(word number, word a, word b, word c, word d) {
-  word result;
-  register word fourth __asm__("r10") = d;
-  register word fifth __asm__("r8") = 0;
-  __asm__ volatile("syscall"
-                   : "=a"(result)
-                   : "a"(number), "D"(a), "S"(b), "d"(c), "r"(fourth), "r"(fifth)
-                   : "rcx", "r11", "memory");
-  return result;
-}
-
-__asm__(".globl _start\n_start: mov %rsp, %rdi\nand $-16, %rsp\ncall start\n");
 #elif defined(__aarch64__)
 enum { sys_fcntl = 25, sys_chdir = 49, sys_openat = 56, sys_close = 57, sys_write = 64, sys_exit_group = 94, sys_setpriority = 140,
   sys_setgid = 144, sys_setuid = 146, sys_setgroups = 159, sys_umask = 166, sys_prctl = 167, sys_execve = 221, sys_prlimit64 = 261,
   sys_close_range = 436 };
-
-static word call(word number, word a, word b, word c, word d) {
-  register word wanted __asm__("x8") = number;
-  register word first __asm__("x0") = a;
-  register word second __asm__("x1") = b;
-  register word third __asm__("x2") = c;
-  register word fourth __asm__("x3") = d;
-  register word fifth __asm__("x4") = 0;
-  __asm__ volatile("svc 0"
-                   : "+r"(first)
-                   : "r"(wanted), "r"(second), "r"(third), "r"(fourth), "r"(fifth)
-                   : "memory");
-  return first;
-}
-
-__asm__(".globl _start\n_start: mov x0, sp\nbl start\n");
 #endif
-
-static word length(const char *text) {
-  word count = 0;
-  while (text[count] != 0) count++;
-  return count;
-}
 
 static int same(const char *one, const char *other) {
   while (*one != 0 && *one == *other) one++, other++;
   return *one == *other;
-}
-
-static word number(const char *digits, int base) {
-  int negative = *digits == '-';
-  word value = 0;
-  for (digits += negative; *digits >= '0' && *digits <= '9'; digits++) value = value * base + (*digits - '0');
-  return negative ? -value : value;
 }
 
 /* What could not be done, and the kernel's reason as a decimal number: `folder 2`, `program 13`, `process 1`. */

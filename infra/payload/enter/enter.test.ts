@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { enterFile, enterFolder, filterHeader } from './compile.ts';
+import { compiledFile, enterFile, enterFolder, headers, programs } from './compile.ts';
 
 let folder: string;
 let open: number;
@@ -145,10 +145,15 @@ describe('a program is looked for as execvp does', () => {
 });
 
 it('has files for both machines that payloads are made for', () => {
-  const machines = ['x64', 'arm64'].map((arch) => readFileSync(enterFile(arch)).readUInt16LE(18));
-  expect(machines).toEqual([62, 183]);
+  for (const program of programs) {
+    const machines = ['x64', 'arm64'].map((arch) =>
+      readFileSync(compiledFile(program, arch)).readUInt16LE(18),
+    );
+    expect(machines).toEqual([62, 183]);
+  }
 });
 
-it('has the header that the rules for system calls make: else write it with `node infra/payload/enter/main.ts`', () => {
-  expect(readFileSync(join(enterFolder, 'filter.h'), 'utf8')).toBe(filterHeader());
+it('has the headers that the rules for system calls make: else write them with `node infra/payload/enter/main.ts`', () => {
+  for (const [name, text] of Object.entries(headers()))
+    expect(readFileSync(join(enterFolder, name), 'utf8')).toBe(text);
 });

@@ -4,7 +4,8 @@
  *
  *   lib/ld.so      the ELF loader and, beside it, every library that Node needs
  *   node           the Node binary
- *   sandboxd/      the bundled JavaScript of sandboxd and of its helper, and `enter`, through which it starts every program
+ *   sandboxd/      the bundled JavaScript of sandboxd and of its helper, and `enter`, through which it starts every program;
+ *                  `limit-sockets`, through which one machine's node starts a whole sandbox
  *
  * The loader is told its library path as an argument, which children do not inherit: the image's own programs find
  * their own libraries, never ours.
@@ -16,6 +17,7 @@ export const payloadLayout = {
   code: 'sandboxd',
   // Next to the code that cannot do without it: a controller of any version copies both or neither.
   enter: 'sandboxd/enter',
+  limitSockets: 'sandboxd/limit-sockets',
 } as const;
 
 /** sandboxd itself, and the helper that it starts for one request. */
@@ -33,6 +35,10 @@ export const payloadEntry = (mountPoint: string, entry: PayloadEntry): string =>
 
 /** The program that changes user, folder and limits, then becomes another program; `infra/payload/enter` has its source. */
 export const payloadEnter = (mountPoint: string): string => `${mountPoint}/${payloadLayout.enter}`;
+
+/** The program that limits how many sockets a sandbox has; `infra/payload/enter` has its source. */
+export const payloadLimitSockets = (mountPoint: string): string =>
+  `${mountPoint}/${payloadLayout.limitSockets}`;
 
 /** An argv that closes the descriptors from `first` on, then becomes the shell. Its arguments follow. */
 export const shellClosingFrom = (payloadFolder: string, first: number): readonly string[] => [

@@ -2,10 +2,11 @@ import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import {
   architectures,
-  compileEnter,
+  compiledFile,
+  compileProgram,
   compilerFile,
   compilerVersions,
-  enterFile,
+  programs,
 } from '#infra/payload/enter/compile.ts';
 
 /*
@@ -22,7 +23,12 @@ async function advice(): Promise<string> {
   return `The compiled file differs from its source${recorded === here ? '' : ` or was ${other}`}. ${rebuild}.`;
 }
 
-it.each(architectures)('the file for %s is what the source compiles to', async (architecture) => {
-  const isSame = (await compileEnter(architecture)).equals(readFileSync(enterFile(architecture)));
+const files = programs.flatMap((program) =>
+  architectures.map((architecture) => [program, architecture] as const),
+);
+
+it.each(files)('%s for %s is what its source compiles to', async (program, architecture) => {
+  const compiled = await compileProgram(program, architecture);
+  const isSame = compiled.equals(readFileSync(compiledFile(program, architecture)));
   expect(isSame, isSame ? '' : await advice()).toBe(true);
 });
