@@ -94,7 +94,7 @@ describe('a netlink socket', () => {
     expect(await perl(madeByCall(3 | 0o2000000 | 0o4000))).toMatch(/^flags:\s+02004002\n$/);
   });
 
-  test('keeps its small buffer, and who asks for a larger one is not told of a failure', async () => {
+  test('keeps its small buffer, and a program that asks for a larger one sees no failure', async () => {
     const program = `socket(my $s, 16, 3, 0); print setsockopt($s, SOL_SOCKET, SO_RCVBUF, pack('i', 1 << 20)) ? 'done ' : $!;
       print unpack('i', getsockopt($s, SOL_SOCKET, SO_RCVBUF));`;
     expect(await perl(program)).toBe('done 32768');
