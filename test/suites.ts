@@ -8,6 +8,7 @@ export type Suite = {
 
 /** Slow by their nature: they break processes again and again, fill memory, measure, play hundreds of worlds, or walk through a whole page. */
 const deep = [
+  'test/e2e/attachments-in-memory.test.ts',
   'test/e2e/attacks/stop-the-machine.test.ts',
   'test/e2e/bad-neighbours.test.ts',
   'test/e2e/faults/{connections,gateway-steps,launches,races,redis,redis-in-production}.test.ts',
@@ -18,7 +19,7 @@ const deep = [
   'test/integration/gateway/{cost-of-input,heap,many-inputs}.test.ts',
   'test/integration/images/in-their-own-root.test.ts',
   'test/integration/memory/**/*.test.ts',
-  'test/integration/node/crash.test.ts',
+  'test/integration/node/{crash,uncharged-memory}.test.ts',
   'test/integration/redis/coming-back.test.ts',
   'test/simulation/many-worlds.test.ts',
   'test/simulation/planted-bugs.test.ts',

@@ -84,7 +84,7 @@ function contextOf(deps: RegradeDeps, kept: KeptLine): GradingContext {
     runCommand: (leaf) => deps.runCommand(kept, leaf),
     askJudge: (leaf) => {
       const calls = leaf.calls ? writtenStory(story) : {};
-      const asked = { sample: JSON.stringify(sample), item: kept.item, traceId: rollout, calls };
+      const asked = { sample: JSON.stringify(sample), item: kept.item, traceId: rollout, calls, files: [] };
       return deps.judge.score(judgeRequest(leaf, asked, deps.secret), AbortSignal.timeout(judgeMs));
     },
   };

@@ -6,7 +6,7 @@ import { RolloutCache } from '#src/claiming/resolve-rollout.ts';
 import { SandboxPreparation, type SetupOf } from '#src/claiming/prepare-sandbox.ts';
 import { type OfferedEnvironments, PinnedEnvironments } from '#src/claiming/pinned-environments.ts';
 import { WaitingRoom, Wakes } from '#src/claiming/waiting-room.ts';
-import { ArtifactRoom } from '#src/grading/artifacts.ts';
+import { ArtifactRoom } from '#src/grading/artifact-room.ts';
 import { type EvaluateDeps, evaluateJob, whyNoScore, withoutSecretsOf } from '#src/grading/evaluate-job.ts';
 import { type KeepDeps, toKeep } from '#src/grading/keep-rollout.ts';
 import type { Grade } from '#src/grading/job.ts';
@@ -183,7 +183,7 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
   };
 }
 
-/** Of a gateway's memory, for what graders elsewhere are to see: half of what bodies of held requests may have. */
+/** Of a gateway's memory, for what gradings read out of sandboxes: half of what bodies of held requests may have. */
 const artifactBytes = 256 * 1024 * 1024;
 
 /** A judge that refuses an answer works as well as one that scores it. */

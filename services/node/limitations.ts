@@ -8,6 +8,7 @@ export type HostParts = {
   readonly ids: Pick<OwnIds, 'idRanges' | 'stageFolder' | 'shared'>;
   readonly memoryRoom: MemoryRoom;
   readonly kernelKills: KernelKills | null;
+  readonly canLimitSockets: boolean;
 };
 
 /** What this host cannot enforce or tell apart, in sentences for a person. */
@@ -17,10 +18,14 @@ export function limitationsOf(host: HostParts): readonly string[] {
     ...limitationsOfIds(host.ids),
     ...limitationsOfMemory(host.memoryRoom),
     ...limitationsOfBlame(host),
+    ...(host.canLimitSockets ? [] : [unlimitedSockets]),
     'A disk limit counts as memory: /workspace and /tmp are kept in memory, and what is written there counts toward the memory limit too.',
     'Sandboxes share this host’s kernel: for code that attacks the kernel, run on a cluster with gVisor or Kata.',
   ];
 }
+
+const unlimitedSockets =
+  'The number of a sandbox’s sockets is not limited on this host: their unread and unfinished data can take memory of the host beyond the memory limit. A limit takes node as root, Linux 5.9, and no other program that answers system calls (seccomp).';
 
 /** v2 counts by itself who lacked memory; see `memory-account.ts`. */
 function limitationsOfBlame({ groups, ids, kernelKills }: HostParts): readonly string[] {

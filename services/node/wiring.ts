@@ -8,6 +8,7 @@ import { listHostNames, writeOwnEtc } from './bwrap/host-root.ts';
 import { settingsOfHost } from './bwrap/host-settings.ts';
 import { launch } from './bwrap/launch.ts';
 import { tryLayers } from './bwrap/layers.ts';
+import { tryLimitSockets } from './bwrap/limit-sockets.ts';
 import { createGroups, detectLayout } from './cgroups/create-groups.ts';
 import { groupName } from './cgroups/groups.ts';
 import type { NodeConfig } from './config.ts';
@@ -62,6 +63,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const filterFile = join(stateFolder, 'system-calls.bpf');
   await writeFile(filterFile, compileFilter(process.arch));
   const canLayer = isRoot && (await tryLayers(stateFolder));
+  const canLimitSockets = isRoot && (await tryLimitSockets(payloadFolder));
   const name = groupName(config.fleet, stateFolder);
   const groups = createGroups(await detectLayout(), name, clock);
   const feed = createFeed();
@@ -81,7 +83,16 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const toolsWith = ({ idRanges, stageFolder }: OwnIds) => ({
     ...tools,
     idRanges,
-    site: { payloadFolder, sandboxdArgv, etcFolder, kept, filterFile, stageFolder, canLayer },
+    site: {
+      payloadFolder,
+      sandboxdArgv,
+      etcFolder,
+      kept,
+      filterFile,
+      stageFolder,
+      canLayer,
+      canLimitSockets,
+    },
   });
   const socketPath = join(stateFolder, nodeSocketName);
   // Before anything is served: a create may bring the id of an orphan again.
@@ -91,7 +102,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const trial = (ids: OwnIds) => parts.trial(toolsWith(ids));
   const ids = await chooseOwnIds({ config, name, isRoot, log, trial });
   const sandboxes = createSandboxes({ ...toolsWith(ids), feed });
-  const limitations = limitationsOf({ groups, ids, memoryRoom, kernelKills });
+  const limitations = limitationsOf({ groups, ids, memoryRoom, kernelKills, canLimitSockets });
   const data = createBuiltData({
     cache: createDataCache(config.dataFolder, isRoot),
     site: { etcFolder, kept, filterFile, payloadFolder, groups, isRoot, nodeProgram: process.execPath },

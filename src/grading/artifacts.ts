@@ -1,5 +1,4 @@
 import { targetOf } from '../claiming/target.ts';
-import { Failure } from '../failure/failure.ts';
 import { type KeptArtifacts, mostKeptBytes, mostKeptCharacters } from '../ports/kept-rollouts.ts';
 import type { SandboxLink, SandboxTarget } from '../ports/sandbox-link.ts';
 import {
@@ -10,6 +9,7 @@ import {
   tarHeader,
   tarOfAtMost,
   tarPadding,
+  wholeContent,
 } from '../protocol/sandboxd/tar.ts';
 import type { GradeJob } from './job.ts';
 import { type BadFiles, brokenSandbox, policysDoing, untilRead } from './policys-files.ts';
@@ -87,15 +87,11 @@ async function filesIn(tar: AsyncIterable<Uint8Array>, mostBytes: number): Promi
     bytes += more;
     if (bytes > mostBytes) throw brokenProtocol(`there are more than ${mostBytes} bytes`);
   };
-  for await (const { path, kind, mode, mtimeS, content } of readTar(tar)) {
+  for await (const entry of readTar(tar)) {
+    const { path, kind, mode, mtimeS } = entry;
     if (kind !== 'file' || path.split('/').includes('..')) throw brokenProtocol(`${path} is no artifact`);
-    const chunks: Uint8Array[] = [];
-    count(Buffer.byteLength(path));
-    for await (const chunk of content) {
-      count(chunk.length);
-      chunks.push(chunk);
-    }
-    files.push({ path, executable: (mode & 0o111) !== 0, mtimeS, bytes: Buffer.concat(chunks) });
+    count(Buffer.byteLength(path) + entry.bytes);
+    files.push({ path, executable: (mode & 0o111) !== 0, mtimeS, bytes: await wholeContent(entry) });
     if (files.length > mostFiles) throw brokenProtocol(`there are more than ${mostFiles} files`);
   }
   return files;
@@ -149,69 +145,3 @@ export function artifactsToKeep(names: readonly string[], artifacts: Artifacts):
 
 const noneKept = (reason: string): string =>
   JSON.stringify({ kind: 'none', reason: reason.slice(0, 500) } satisfies KeptArtifacts);
-
-/**
- * Memory for the artifacts of all gradings of a process. Whoever may take so many bytes enters when there is room for them,
- * in the order of coming, and gives back what it did not need: most take kilobytes.
- */
-export class ArtifactRoom {
-  #freeBytes: number;
-  readonly #waiting: { readonly bytes: number; readonly enter: () => void }[] = [];
-
-  constructor(bytes: number) {
-    this.#freeBytes = bytes;
-  }
-
-  /**
-   * Throws what the work throws, and `grader_failed` where there was no room for it in time. `shrink` says how many bytes it
-   * holds on to.
-   */
-  async hold<Result>(
-    mostBytes: number,
-    patience: AbortSignal,
-    work: (shrink: (bytes: number) => void) => Promise<Result>,
-  ): Promise<Result> {
-    let held = mostBytes;
-    if (this.#waiting.length > 0 || this.#freeBytes < held) await this.#enter(held, patience);
-    else this.#freeBytes -= held;
-    const giveBack = (bytes: number) => {
-      held -= bytes;
-      this.#freeBytes += bytes;
-      this.#letIn();
-    };
-    try {
-      return await work((bytes) => giveBack(Math.max(0, held - bytes)));
-    } finally {
-      giveBack(held);
-    }
-  }
-
-  async #enter(bytes: number, patience: AbortSignal): Promise<void> {
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const place = { bytes, enter: resolve };
-    this.#waiting.push(place);
-    const giveUp = () => {
-      const at = this.#waiting.indexOf(place);
-      if (at === -1) return;
-      this.#waiting.splice(at, 1);
-      reject(new Failure('grader_failed', 'this gateway had no memory free for the artifacts in time'));
-      // Whoever comes next may need less.
-      this.#letIn();
-    };
-    patience.addEventListener('abort', giveUp, { once: true });
-    if (patience.aborted) giveUp();
-    await promise.finally(() => patience.removeEventListener('abort', giveUp));
-  }
-
-  #letIn(): void {
-    for (
-      let next = this.#waiting[0];
-      next !== undefined && next.bytes <= this.#freeBytes;
-      next = this.#waiting[0]
-    ) {
-      this.#freeBytes -= next.bytes;
-      this.#waiting.shift();
-      next.enter();
-    }
-  }
-}

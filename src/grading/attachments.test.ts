@@ -80,14 +80,14 @@ test('a helper that died once, as one does where the machine was short of memory
     asked === 1 ? kill() : Promise.resolve(chunks(header(0), endOfTar)),
   );
   expect(once).toMatchObject({
-    attached: { kind: 'taken', told: { files: [{ path: 'plot.png' }] } },
+    attached: { kind: 'taken', files: [{ path: 'plot.png' }] },
     asked: 2,
   });
 });
 
 test('a file that is not there is told to the judge', async () => {
   const { attached } = await attachFrom(refusing('file_error', 'ENOENT'));
-  expect(attached).toEqual({ kind: 'taken', told: { files: [], files_missing: ['plot.png'] } });
+  expect(attached).toEqual({ kind: 'taken', files: [], missing: ['plot.png'] });
 });
 
 test.each([

@@ -1,9 +1,10 @@
 import { posix } from 'node:path';
 import { targetOf } from '../claiming/target.ts';
-import type { Attach, Json } from '../model/grader.ts';
+import type { Attach } from '../model/grader.ts';
+import type { JudgeBody } from '../ports/judge.ts';
 import { LinkError, type SandboxLink } from '../ports/sandbox-link.ts';
 import { matches } from '../protocol/sandboxd/path-pattern.ts';
-import { readTar, TarCutOff, TarError, tarOfAtMost } from '../protocol/sandboxd/tar.ts';
+import { readTar, TarCutOff, TarError, tarOfAtMost, wholeContent } from '../protocol/sandboxd/tar.ts';
 import type { GradeJob } from './job.ts';
 import { type BadFiles, brokenSandbox, policysDoing, untilRead } from './policys-files.ts';
 import { type TroubleDeps, whileItStands } from './still-there.ts';
@@ -18,9 +19,14 @@ import { type TroubleDeps, whileItStands } from './still-there.ts';
  * There a path that is missing is the whole's fault, and here it is only told. And any sandboxd has the archive that is read here.
  * Whose doing it is when they cannot be read is one rule for both, `policys-files.ts`.
  */
-export type Attached =
-  | { readonly kind: 'taken'; readonly told: { readonly [name: string]: Json } }
-  | BadFiles;
+export type Attached = Taken | BadFiles;
+
+type Taken = {
+  readonly kind: 'taken';
+  readonly files: readonly AttachedFile[];
+  /** Patterns for which there was nothing. */
+  readonly missing: readonly string[];
+};
 
 export type AttachDeps = TroubleDeps & { readonly link: Pick<SandboxLink, 'getFile'> };
 
@@ -34,7 +40,7 @@ const takingMs = 6 * 60_000;
 
 type AttachJob = Pick<GradeJob, 'rollout' | 'deadline'>;
 
-type Found = { readonly path: string; readonly bytes: Buffer };
+export type AttachedFile = { readonly path: string; readonly bytes: Buffer };
 
 /** Throws what bars the rollout when its sandbox is lost, and `grader_failed` where its sandboxd cannot. */
 export async function attachFiles(deps: AttachDeps, job: AttachJob, attach: Attach): Promise<Attached> {
@@ -44,7 +50,7 @@ export async function attachFiles(deps: AttachDeps, job: AttachJob, attach: Atta
 
 async function attachOnce(deps: AttachDeps, job: AttachJob, attach: Attach): Promise<Attached> {
   try {
-    const found: Found[] = [];
+    const found: AttachedFile[] = [];
     const missing: string[] = [];
     for (const pattern of attach.paths) {
       const left = attach.mostBytes - found.reduce((sum, { bytes }) => sum + bytes.length, 0);
@@ -53,7 +59,7 @@ async function attachOnce(deps: AttachDeps, job: AttachJob, attach: Attach): Pro
       found.push(...here.filter(({ path }) => found.every((one) => one.path !== path)));
       if (found.length > mostFiles) throw tooManyFiles();
     }
-    return { kind: 'taken', told: { files: found.map(written), files_missing: missing } };
+    return { kind: 'taken', files: found, missing };
   } catch (thrown) {
     // If ids cannot be switched, the policy can answer in the reader's place, so a broken archive is its doing.
     if (thrown instanceof TooMuch || (thrown instanceof TarError && !(thrown instanceof TarCutOff)))
@@ -72,14 +78,14 @@ async function filesOf(
   job: AttachJob,
   pattern: string,
   mostBytes: number,
-): Promise<readonly Found[]> {
+): Promise<readonly AttachedFile[]> {
   const folder = posix.dirname(pattern);
   const name = posix.basename(pattern);
   const isOne = !name.includes('*');
   const from = { path: isOne ? pattern : folder, user: 'policy', form: 'archive' } as const;
   // Each file has a header and is filled up to a block. sandboxd counts, too, but the gateway does not rely on it.
   const most = mostBytes + (mostFiles + 2) * 2_048;
-  const found: Found[] = [];
+  const found: AttachedFile[] = [];
   try {
     const signal = AbortSignal.timeout(Math.max(1, Math.min(takingMs, job.deadline.remainingMs)));
     const tar = await deps.link.getFile(targetOf(job.rollout), { ...from, mostBytes: most }, signal);
@@ -88,9 +94,10 @@ async function filesOf(
       // Of a folder in the place of a file there are those in it.
       const isMeant = isOne ? entry.path === name : !entry.path.includes('/') && matches(name, entry.path);
       if (entry.kind !== 'file' || !isMeant) continue;
-      const bytes = await wholeOf(entry.content, leftBytes);
-      leftBytes -= bytes.length;
-      found.push({ path: isOne ? pattern : posix.join(folder, entry.path), bytes });
+      if (entry.bytes > leftBytes) throw new TooMuch('more bytes than are attached');
+      leftBytes -= entry.bytes;
+      const path = isOne ? pattern : posix.join(folder, entry.path);
+      found.push({ path, bytes: await wholeContent(entry) });
       if (found.length > mostFiles) throw tooManyFiles();
     }
   } catch (thrown) {
@@ -106,22 +113,18 @@ const isMissing = (thrown: unknown): boolean =>
   thrown.trouble.code === 'file_error' &&
   (thrown.trouble.errno === 'ENOENT' || thrown.trouble.errno === 'ENOTDIR');
 
-async function wholeOf(content: AsyncIterable<Uint8Array>, mostBytes: number): Promise<Buffer> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of content) {
-    bytes += chunk.length;
-    if (bytes > mostBytes) throw new TooMuch(`more bytes than are attached`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
+/** Members of a judge's request. Each file becomes base64 while it is sent, so that it is in memory once. */
+export function writtenFiles({ files, missing }: Pick<Taken, 'files' | 'missing'>): JudgeBody {
+  const pieces = files.flatMap(({ path, bytes }, index) => {
+    const named = JSON.stringify({ path: path.toWellFormed(), bytes: bytes.length }).slice(0, -1);
+    return [`${index === 0 ? '' : ','}${named},"base64":"`, bytes, '"}'];
+  });
+  return ['"files":[', ...pieces, `],"files_missing":${JSON.stringify(missing)}`];
 }
 
-const written = ({ path, bytes }: Found): Json => ({
-  path: path.toWellFormed(),
-  bytes: bytes.length,
-  base64: bytes.toString('base64'),
-});
+/** How much memory they hold. */
+export const attachedBytes = (attached: Attached): number =>
+  attached.kind === 'bad' ? 0 : attached.files.reduce((sum, { bytes }) => sum + bytes.length, 0);
 
 /** In a request with the judge's harmless answer there are none: they may be what it refuses. */
-export const nothingAttached = { files: [], files_missing: [] } as const;
+export const nothingAttached: JudgeBody = writtenFiles({ files: [], missing: [] });

@@ -5,20 +5,14 @@ import type { Written } from '../model/written.ts';
 import type { CallStore } from '../ports/fleet/calls.ts';
 import type { ToldWhy } from '../ports/event-log.ts';
 import type { GradeStore } from '../ports/fleet/grades.ts';
-import type { Judge, Judged, JudgeRequest } from '../ports/judge.ts';
+import type { Judge, JudgeBody, Judged, JudgeRequest } from '../ports/judge.ts';
 import { retrying, type RetryDeps } from '../waiting/retries.ts';
 import { retryPolicies } from '../waiting/retry-policies.ts';
 import { type GradeJob, readSample, tooLongBytes } from './job.ts';
-import {
-  type ArtifactRoom,
-  type Artifacts,
-  type ArtifactsDeps,
-  artifactsToKeep,
-  bytesOf,
-  takeArtifacts,
-} from './artifacts.ts';
+import type { ArtifactRoom } from './artifact-room.ts';
+import { type Artifacts, type ArtifactsDeps, artifactsToKeep, bytesOf, takeArtifacts } from './artifacts.ts';
 import { type ElsewhereDeps, gradeElsewhere } from './grade-elsewhere.ts';
-import { type AttachDeps, attachFiles, nothingAttached } from './attachments.ts';
+import { type AttachDeps, attachedBytes, attachFiles, nothingAttached, writtenFiles } from './attachments.ts';
 import { answerAt } from './graders/compared.ts';
 import { evaluate } from './graders/evaluate.ts';
 import type { Evaluation, Leaf, Sample } from './graders/evaluation.ts';
@@ -55,21 +49,43 @@ export async function evaluateJob(deps: EvaluateDeps, job: GradeJob): Promise<Ev
   for (const leaf of graderLeaves(job.environment.grader))
     if (leaf.kind === 'command') filesOfRow(leaf, job.item);
   const fresh = freshLeaves(job.environment.grader).map((leaf) => leaf.fresh);
-  if (fresh.length === 0) return evaluateWith(deps, job, null);
+  const inRoom = roomOf(deps, job);
+  if (fresh.length === 0) return evaluateWith(deps, job, null, inRoom);
   const paths = [...new Set(fresh.flatMap(({ artifacts }) => artifacts))];
   const mostBytes = Math.max(...fresh.map((one) => one.mostBytes));
-  const patience = AbortSignal.timeout(Math.max(1, job.deadline.remainingMs));
-  return deps.artifactRoom.hold(mostBytes, patience, async (shrink) => {
+  const attachedLater = mostAttachedBytes(job.environment.grader);
+  return inRoom(mostBytes + attachedLater, async (shrink) => {
     // Before any grader runs: one of them may run what the policy wrote among these very files.
     const artifacts = await takeArtifacts(deps, job, { paths, mostBytes });
-    shrink(bytesOf(artifacts));
+    shrink(bytesOf(artifacts) + attachedLater);
     if (outlivesItsSandbox(job.environment.grader))
       await inTime(deps, job, () => deps.grades.artifactsTaken(job.rollout.key, job.turn));
-    const evaluation = await evaluateWith(deps, job, artifacts);
+    const evaluation = await evaluateWith(deps, job, artifacts, alreadyHeld);
     if (job.environment.keep !== true || evaluation.kind !== 'scored') return evaluation;
     return { ...evaluation, artifacts: artifactsToKeep(paths, artifacts) };
   });
 }
+
+/** Holds memory for so many bytes while it works; `shrink` returns what is not needed. */
+type InRoom = <Result>(
+  mostBytes: number,
+  work: (shrink: (bytes: number) => void) => Promise<Result>,
+) => Promise<Result>;
+
+const roomOf =
+  ({ artifactRoom }: EvaluateDeps, { deadline }: GradeJob): InRoom =>
+  (mostBytes, work) =>
+    artifactRoom.hold(mostBytes, AbortSignal.timeout(Math.max(1, deadline.remainingMs)), work);
+
+/** For files of judges beside artifacts: their memory was taken together, so that no grading waits for room while it holds some. */
+const alreadyHeld: InRoom = (_mostBytes, work) => work(() => undefined);
+
+/** Judges are asked one after another, so the largest request decides. */
+const mostAttachedBytes = (grader: Grader): number =>
+  Math.max(
+    0,
+    ...graderLeaves(grader).map((leaf) => (leaf.kind === 'http' ? (leaf.attach?.mostBytes ?? 0) : 0)),
+  );
 
 const inTime = <Done>(deps: RetryDeps, { deadline }: GradeJob, step: () => Promise<Done>) =>
   retrying(deps, retryPolicies.gradingStep, step, { until: deadline });
@@ -78,6 +94,7 @@ async function evaluateWith(
   deps: EvaluateDeps,
   job: GradeJob,
   artifacts: Artifacts | null,
+  inRoom: InRoom,
 ): Promise<Evaluation> {
   const story = once(() => inTime(deps, job, () => readStory(deps.calls, job.rollout.key)));
   let stderr = '';
@@ -103,10 +120,17 @@ async function evaluateWith(
       return ended.grade;
     },
     askJudge: async (leaf) => {
-      const attached = leaf.attach ? await attachFiles(deps, job, leaf.attach) : null;
-      if (attached?.kind === 'bad') return { kind: 'unattached', reason: attached.reason };
-      const calls = leaf.calls ? writtenStory(await story()) : {};
-      const judged = await askJudge(deps, job, leaf, { ...calls, ...attached?.told });
+      const ask = async (files: JudgeBody) =>
+        askJudge(deps, job, leaf, { calls: leaf.calls ? writtenStory(await story()) : {}, files });
+      const { attach } = leaf;
+      const judged = await (attach === undefined
+        ? ask([])
+        : inRoom(attach.mostBytes, async (shrink) => {
+            const attached = await attachFiles(deps, job, attach);
+            shrink(attachedBytes(attached));
+            if (attached.kind === 'bad') return { kind: 'unattached' as const, reason: attached.reason };
+            return ask(writtenFiles(attached));
+          }));
       if (judged.kind === 'scored') judges.push(judged.said ?? '');
       return judged;
     },
@@ -181,35 +205,40 @@ function tooLong(score: number, bytes: number): Evaluation {
   return { kind: 'scored', score, detail: { kind: 'too_long', score, bytes, reason }, suspected: null };
 }
 
-type Told = { readonly [name: string]: Json };
+/** `files`: members of the request, see `writtenFiles`; none where the judge is sent no files. */
+type Shown = { readonly calls: { readonly [name: string]: Json }; readonly files: JudgeBody };
 
-function askJudge(deps: EvaluateDeps, job: GradeJob, leaf: Leaf<'http'>, calls: Told): Promise<Judged> {
+function askJudge(deps: EvaluateDeps, job: GradeJob, leaf: Leaf<'http'>, shown: Shown): Promise<Judged> {
   const { item, rollout } = job;
-  const asked = { sample: textOf(job.sample), item, traceId: rollout.owner.rollout, calls };
+  const asked = { sample: textOf(job.sample), item, traceId: rollout.owner.rollout, ...shown };
   const request = judgeRequest(leaf, asked, deps.secret);
   return deps.judge.score(request, AbortSignal.timeout(job.deadline.remainingMs));
 }
 
-type AskedOfJudge = {
+type AskedOfJudge = Shown & {
   /** JSON, which goes on as it came, however deep it is and whatever numbers it holds. */
   readonly sample: string;
   readonly item: Item | null;
   readonly traceId: string;
-  readonly calls: Told;
 };
 
 /** What a judge is sent. Throws `grader_failed` where it needs a secret that is not here. */
 export function judgeRequest(
   leaf: Leaf<'http'>,
-  { sample, item, traceId, calls }: AskedOfJudge,
+  { sample, item, traceId, calls, files }: AskedOfJudge,
   secret: EvaluateDeps['secret'],
 ): JudgeRequest {
   const { url, timeoutMs, retries } = leaf;
-  const asking = (answer: string, told: Told) =>
-    `{"sample":${answer},${JSON.stringify({ item, trace_id: traceId, ...told }).slice(1)}`;
-  const body = asking(sample, calls);
+  const asking = (answer: string, shown: Shown): JudgeBody => {
+    const told = JSON.stringify({ item, trace_id: traceId, ...shown.calls }).slice(1, -1);
+    return [`{"sample":${answer},${told}`, ...(shown.files.length > 0 ? [',', ...shown.files] : []), '}'];
+  };
+  const body = asking(sample, { calls, files });
   // Without calls: they are the policy's, and may be what is refused.
-  const nothing = { ...(leaf.calls && writtenStory(noStory)), ...(leaf.attach && nothingAttached) };
+  const nothing = {
+    calls: leaf.calls ? writtenStory(noStory) : {},
+    files: leaf.attach ? nothingAttached : [],
+  };
   const control = asking(JSON.stringify(sampleOfText(leaf.control)), nothing);
   const secrets = secretsOf({ secret }, leaf);
   return { url, headers: headersOf({ secret }, leaf), secrets, body, control, timeoutMs, retries };

@@ -18,15 +18,17 @@ export const withoutSecrets = (text: string, secrets: ReadonlyMap<string, string
     return said.replaceAll(value, instead).replaceAll(JSON.stringify(value).slice(1, -1), instead);
   }, text);
 
+/** JSON in pieces: text, and bytes that stand in it as base64. */
+export type JudgeBody = readonly (string | Buffer)[];
+
 export type JudgeRequest = {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   /** Secrets among them, by name: a judge may say back what it was sent, and then its words are passed on without. */
   readonly secrets?: ReadonlyMap<string, string>;
-  /** JSON. */
-  readonly body: string;
+  readonly body: JudgeBody;
   /** The same with an answer that a working judge scores: sent where it refuses the first, to see whose fault that is. */
-  readonly control: string;
+  readonly control: JudgeBody;
   readonly timeoutMs: number;
   readonly retries: number;
 };

@@ -5,10 +5,16 @@ export const verdicts = {
   unknown: 'ENOSYS',
   invalid: 'EINVAL',
   noProtocol: 'EPROTONOSUPPORT',
+  /** Nothing happens, and the call succeeds. */
+  done: 'done',
+  /** Another program decides. */
+  asked: 'asked',
 } as const;
 
 const verdictAt = new Map<number, string>([
   [0x7fff_0000, verdicts.allowed],
+  [0x7fc0_0000, verdicts.asked],
+  [0x0005_0000, verdicts.done],
   [0x0005_0001, verdicts.refused],
   [0x0005_0016, verdicts.invalid],
   [0x0005_0026, verdicts.unknown],

@@ -8,6 +8,7 @@ import {
   type Architecture,
   type Instruction,
   programFilter,
+  socketsFilter,
 } from '#src/protocol/sandboxd/system-call-filter.ts';
 
 const run = promisify(execFile);
@@ -67,11 +68,16 @@ export async function compilerVersions(): Promise<string> {
   return (await Promise.all(lines)).join('');
 }
 
-/** The header with the rules for system calls, which TypeScript keeps. */
-export function filterHeader(): string {
+/** The headers with the rules for system calls, which TypeScript keeps: file name → text. */
+export const headers = (): Readonly<Record<string, string>> => ({
+  'filter.h': header('filter', programFilter),
+  'sockets-filter.h': header('sockets', socketsFilter),
+});
+
+function header(name: string, filter: (architecture: Architecture) => readonly Instruction[]): string {
   const tables = architectures.map((architecture, index) => {
-    const rows = programFilter(architecture).map((each) => `  ${initializer(each)},\n`);
-    return `#${index === 0 ? 'if' : 'elif'} defined(${macros[architecture]})\n${table(rows.join(''))}`;
+    const rows = filter(architecture).map((each) => `  ${initializer(each)},\n`);
+    return `#${index === 0 ? 'if' : 'elif'} defined(${macros[architecture]})\n${table(name, rows.join(''))}`;
   });
   return `${preface}${tables.join('')}#endif\n`;
 }
@@ -83,7 +89,7 @@ struct instruction { unsigned short code; unsigned char ifTrue, ifFalse; unsigne
 
 `;
 
-const table = (rows: string) => `static const struct instruction filter[] = {\n${rows}};\n`;
+const table = (name: string, rows: string) => `static const struct instruction ${name}[] = {\n${rows}};\n`;
 
 function initializer([code, ifTrue, ifFalse, operand]: Instruction): string {
   return `{ 0x${code.toString(16)}, ${ifTrue}, ${ifFalse}, 0x${operand.toString(16)} }`;

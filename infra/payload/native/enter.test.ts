@@ -12,7 +12,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { filterHeader, nativeFile, nativeFolder } from './compile.ts';
+import { headers, nativeFile, nativeFolder } from './compile.ts';
+import { nativePrograms } from '#src/protocol/sandboxd/payload-layout.ts';
 
 let folder: string;
 let open: number;
@@ -148,10 +149,13 @@ describe('a program is looked for as execvp does', () => {
 });
 
 it('has files for both machines that payloads are made for', () => {
-  const machines = ['x64', 'arm64'].map((arch) => readFileSync(nativeFile('enter', arch)).readUInt16LE(18));
-  expect(machines).toEqual([62, 183]);
+  for (const program of nativePrograms) {
+    const machines = ['x64', 'arm64'].map((arch) => readFileSync(nativeFile(program, arch)).readUInt16LE(18));
+    expect(machines).toEqual([62, 183]);
+  }
 });
 
-it('has the header that the rules for system calls make: else write it with `node infra/payload/native/main.ts`', () => {
-  expect(readFileSync(join(nativeFolder, 'filter.h'), 'utf8')).toBe(filterHeader());
+it('has the headers that the rules for system calls make: else write them with `node infra/payload/native/main.ts`', () => {
+  for (const [name, text] of Object.entries(headers()))
+    expect(readFileSync(join(nativeFolder, name), 'utf8')).toBe(text);
 });

@@ -1,5 +1,5 @@
 /**
- * Writes what is made from the C sources and from the rules for system calls: the header, a compiled file of each program for each
+ * Writes what is made from the C sources and from the rules for system calls: the headers, a compiled file of each program for each
  * architecture, and the compilers' versions. Needs gcc for both, which `sh setup/setup.sh tests` installs.
  */
 import { chmod, writeFile } from 'node:fs/promises';
@@ -9,7 +9,7 @@ import {
   compileNative,
   compilerFile,
   compilerVersions,
-  filterHeader,
+  headers,
   nativeFile,
   nativeFolder,
 } from './compile.ts';
@@ -17,7 +17,7 @@ import { nativePrograms } from '#src/protocol/sandboxd/payload-layout.ts';
 
 const programMode = 0o755;
 
-await writeFile(join(nativeFolder, 'filter.h'), filterHeader());
+for (const [name, text] of Object.entries(headers())) await writeFile(join(nativeFolder, name), text);
 for (const program of nativePrograms) {
   for (const architecture of architectures) {
     const file = nativeFile(program, architecture);

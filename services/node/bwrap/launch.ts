@@ -26,7 +26,12 @@ export type LaunchSpec = {
   readonly idBase: number | null;
   /** File with the compiled filter of system calls. */
   readonly filterFile: string;
+  /** Null: this host cannot limit them. */
+  readonly sockets: SocketLimit | null;
 };
+
+/** `program`: `limit-sockets`, where the ids of the sandbox find it. */
+export type SocketLimit = { readonly program: string; readonly most: number };
 
 /** Where it is mounted, and the empty `workspace` and `tmp` that it begins with, as they are to be. */
 type DiskPlan = { readonly folder: string; readonly from: string };
@@ -119,7 +124,7 @@ function commandOf({ argv, mounts, idBase, payloadFolder }: LaunchSpec): readonl
   return [...dyingWithUs, ...ownMounts, ...shell, '-c', launchScript, 'corral-launch', ...argv];
 }
 
-function environmentOf({ joinFiles, mounts, idBase }: LaunchSpec): NodeJS.ProcessEnv {
+function environmentOf({ joinFiles, mounts, idBase, sockets }: LaunchSpec): NodeJS.ProcessEnv {
   return {
     PATH: process.env['PATH'],
     NODE_PID: String(process.pid),
@@ -128,6 +133,8 @@ function environmentOf({ joinFiles, mounts, idBase }: LaunchSpec): NodeJS.Proces
     DISK_FROM: mounts?.disk.from ?? '',
     DISK_FOLDER: mounts?.disk.folder ?? '',
     ID_BASE: idBase === null ? '' : String(idBase),
+    LIMIT_SOCKETS: sockets?.program ?? '',
+    MOST_SOCKETS: String(sockets?.most ?? ''),
   };
 }
 
@@ -179,7 +186,7 @@ export function endingOf(code: number | null, signal: string | null): Pick<Endin
  * mounts are never seen by the host and cannot be left behind. Each program that it runs costs a start a millisecond.
  *
  * In the environment: NODE_PID; JOIN_FILES, one a line; FSTAB (empty: no mounts), DISK_FROM, DISK_FOLDER; ID_BASE (empty: no
- * namespace of its own). The arguments are bubblewrap's command; its options come on descriptor 3, its status goes to
+ * namespace of its own); LIMIT_SOCKETS, the program that is bubblewrap's parent then (empty: no limit), and MOST_SOCKETS. The arguments are bubblewrap's command; its options come on descriptor 3, its status goes to
  * descriptor 4, and its filter is on 5.
  *
  * Ids change last, after all that only this host's root may do: under the id that is to be the sandbox's root a user namespace
@@ -203,8 +210,9 @@ if [ -n "$FSTAB" ]; then
   mount --all --fstab "$FSTAB"
   cp -Rp "$DISK_FROM"/* "$DISK_FOLDER"
 fi
+unset IFS
 if [ -z "$ID_BASE" ]; then
-  exec bwrap --args 3 --json-status-fd 4 -- "$@" >&2
+  exec \${LIMIT_SOCKETS:+"$LIMIT_SOCKETS" "$MOST_SOCKETS"} "$(command -v bwrap)" --args 3 --json-status-fd 4 -- "$@" >&2
 fi
 exec setpriv --reuid "$ID_BASE" --regid "$ID_BASE" --clear-groups --inh-caps +sys_admin --ambient-caps +sys_admin \\
   --pdeathsig KILL -- unshare --user --keep-caps -- sh -c '
@@ -213,6 +221,6 @@ set -eu
 echo >&4
 read _ <&6
 echo 0 > /proc/sys/user/max_user_namespaces
-exec bwrap --args 3 --json-status-fd 4 -- "$@" 6<&- >&2
+exec \${LIMIT_SOCKETS:+"$LIMIT_SOCKETS" "$MOST_SOCKETS"} "$(command -v bwrap)" --args 3 --json-status-fd 4 -- "$@" 6<&- >&2
 ' corral-launch "$@"
 `;

@@ -8,9 +8,11 @@ import { bwrapArguments, machineFiles, type Users } from '../bwrap/arguments.ts'
 import { emptyFile, listFolder, listHostRoot } from '../bwrap/host-root.ts';
 import { type Kept, notCovered } from '../bwrap/host-settings.ts';
 import { descriptors, type LaunchSpec } from '../bwrap/launch.ts';
+import { mostSockets } from '../bwrap/limit-sockets.ts';
 import { places } from '../bwrap/places.ts';
 import { layOutRoot, type RootStep } from '../bwrap/root-layout.ts';
 import type { Group, GroupLimits } from '../cgroups/groups.ts';
+import { payloadNative } from '#src/protocol/sandboxd/payload-layout.ts';
 import { type ImageSettings, noImageSettings, readImage } from '../image/read-image.ts';
 import { type EtcPlan, etcFilesOf, inEtc, planEtc, sandboxEtc, writeSandboxEtc } from './own-etc.ts';
 import type { SandboxFolder } from './record.ts';
@@ -30,9 +32,11 @@ export type Site = {
   readonly stageFolder: string | null;
   /** Whether launches can lay folders one above the other. */
   readonly canLayer: boolean;
+  /** Whether launches can limit how many sockets a sandbox has. */
+  readonly canLimitSockets: boolean;
 };
 
-/** Corral's own processes and threads: bubblewrap twice, sandboxd with its threads, and its helpers. */
+/** Corral's own processes and threads: `limit-sockets`, bubblewrap twice, sandboxd with its threads, and its helpers. */
 const ownTasks = 48;
 
 export function groupLimits(template: Template): GroupLimits {
@@ -94,6 +98,12 @@ export async function buildLaunch(
     mounts,
     idBase,
     filterFile,
+    sockets: site.canLimitSockets
+      ? {
+          program: payloadNative(sources.payload, 'limit-sockets'),
+          most: mostSockets(template.memory.limitBytes),
+        }
+      : null,
   };
 }
 

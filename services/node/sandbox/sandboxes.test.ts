@@ -62,6 +62,7 @@ function setUp(changed: (real: Records) => Partial<Records>, others: Partial<San
       filterFile: join(stateFolder, 'system-calls.bpf'),
       stageFolder: join(stateFolder, 'stage'),
       canLayer: true,
+      canLimitSockets: true,
     },
     ...others,
   });

@@ -12,6 +12,7 @@ import {
   load,
   netlinkLimited,
   offsets,
+  receiveBufferKept,
   refuse,
   unknown,
 } from '#src/protocol/sandboxd/system-call-filter.ts';
@@ -64,6 +65,7 @@ const byArguments: Readonly<Record<string, readonly Instruction[]>> = {
   clone: flagsRefused(newNamespaces | cloneParent),
   socket: onlyOf(families, netlinkLimited),
   socketpair: onlyOf(families, netlinkLimited),
+  setsockopt: receiveBufferKept,
   personality: onlyOf(personalities),
 };
 

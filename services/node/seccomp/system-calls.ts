@@ -18,7 +18,7 @@ export type SystemCall = {
  * Apache-2.0) as it is without capabilities, but: `name_to_handle_at` and `modify_ldt` are refused, which have been a
  * way out of the mount tree and into the kernel more than once and which no program here needs; `io_setup` is unknown,
  * whose number of requests the kernel counts for the whole machine, so that one sandbox could take them all;
- * `socket`, `socketpair` take only the families that a machine without hardware has; and `fcntl`, `clone` and netlink sockets
+ * `socket`, `socketpair` take only the families that a machine without hardware has; and `fcntl`, `clone`, `setsockopt` and netlink sockets
  * follow the rules of every sandbox (`src/protocol/sandboxd/system-call-filter.ts`).
  */
 export const systemCalls: readonly SystemCall[] = `
@@ -76,7 +76,7 @@ listen 50 201 allow
 getsockname 51 204 allow
 getpeername 52 205 allow
 socketpair 53 199 arguments
-setsockopt 54 208 allow
+setsockopt 54 208 arguments
 getsockopt 55 209 allow
 clone 56 220 arguments
 fork 57 - allow

@@ -1,5 +1,6 @@
+import { Readable } from 'node:stream';
 import { type Dispatcher, request } from 'undici';
-import { type JudgeRequest, withoutSecrets } from '#src/ports/judge.ts';
+import { type JudgeBody, type JudgeRequest, withoutSecrets } from '#src/ports/judge.ts';
 
 /**
  * What one request to a judge came to. `again`: the next one may do better, not before `afterMs` where it said so.
@@ -127,11 +128,13 @@ export type Post = (request: JudgeRequest, signal: AbortSignal) => Promise<Poste
 
 export function postOver(dispatcher: Dispatcher): Post {
   return async ({ url, headers, body }, signal) => {
+    // With a length: servers that read no chunked body exist.
+    const length = { 'content-length': String(sentBytes(body)) };
     const response = await request(url, {
       dispatcher,
       method: 'POST',
-      headers: { ...headers, 'content-type': 'application/json', accept: 'application/json' },
-      body,
+      headers: { ...headers, ...length, 'content-type': 'application/json', accept: 'application/json' },
+      body: Readable.from(sent(body), { highWaterMark: 1 }),
       signal,
     });
     // Read to its end whatever the status, so that the connection can be used again.
@@ -139,3 +142,23 @@ export function postOver(dispatcher: Dispatcher): Post {
     return { status: response.statusCode, text, retryAfter: response.headers['retry-after'] };
   };
 }
+
+/** A multiple of 3, so that slices of base64 join without filling. A slice takes a fraction of a millisecond. */
+const sliceBytes = 96 * 1024;
+
+/** Slice by slice, as fast as the judge reads: no request has its files in memory a second time, and none holds up the others. */
+function* sent(body: JudgeBody): Generator<Buffer> {
+  for (const piece of body) {
+    if (typeof piece === 'string') yield Buffer.from(piece);
+    else
+      for (let at = 0; at < piece.length; at += sliceBytes)
+        yield Buffer.from(piece.toString('base64', at, at + sliceBytes), 'latin1');
+  }
+}
+
+const sentBytes = (body: JudgeBody): number =>
+  body.reduce(
+    (sum, piece) =>
+      sum + (typeof piece === 'string' ? Buffer.byteLength(piece) : Math.ceil(piece.length / 3) * 4),
+    0,
+  );

@@ -9,7 +9,7 @@ import { createHttpJudge } from './http-judge.ts';
 
 type Answer = (response: ServerResponse) => void;
 
-const control = '{"item":"harmless"}';
+const control = ['{"item":"harmless"}'];
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
@@ -27,12 +27,19 @@ const limited = (retryAfter: string): Answer => {
 /** A judge that gives these answers in turn, the last one for ever after. */
 async function aJudge(...answers: Answer[]) {
   const bodies: string[] = [];
+  const requests: { readonly body: string; readonly length: string | undefined }[] = [];
+  let mostBytes = Infinity;
   const server = createServer((request, response) => {
+    if (Number(request.headers['content-length']) > mostBytes) {
+      response.writeHead(413, { connection: 'close' }).end('too large');
+      return;
+    }
     request.setEncoding('utf8');
     let body = '';
     request.on('data', (chunk: string) => (body += chunk));
     request.on('end', () => {
       bodies.push(body);
+      requests.push({ body, length: request.headers['content-length'] });
       answers[Math.min(bodies.length, answers.length) - 1]?.(response);
     });
   });
@@ -49,10 +56,11 @@ async function aJudge(...answers: Answer[]) {
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/score`;
   const ask = (given: Partial<JudgeRequest> = {}, signal = new AbortController().signal) =>
     judge.score(
-      { url, headers: {}, body: '{"item":1}', control, timeoutMs: 1000, retries: 2, ...given },
+      { url, headers: {}, body: ['{"item":1}'], control, timeoutMs: 1000, retries: 2, ...given },
       signal,
     );
-  return { ask, bodies, clock };
+  const refuseUnread = (above: number) => (mostBytes = above);
+  return { ask, bodies, requests, refuseUnread, clock };
 }
 
 /** Lets time pass, a little of it at a time, until the promise is settled. */
@@ -68,6 +76,23 @@ test('the score of the answer is returned and the body is sent as JSON', async (
   const { ask, bodies } = await aJudge(scored('{"score": 0.25, "why": "short"}'));
   expect(await ask()).toEqual({ kind: 'scored', score: 0.25 });
   expect(bodies).toEqual(['{"item":1}']);
+});
+
+test('files are sent as base64 in slices that join to the whole, with the length that the request names', async () => {
+  const { ask, requests } = await aJudge(scored('{"score": 1}'));
+  const files = [0, 1, 2, 3, 96 * 1024, 1_000_001].map((bytes) => Buffer.alloc(bytes, 'a picture'));
+  const pieces = files.flatMap((bytes, index) => [`${index === 0 ? '' : ','}"`, bytes, '"']);
+  await ask({ body: ['{"told":"é","files":[', ...pieces, ']}'] });
+  const { body, length } = requests[0] ?? { body: '', length: '' };
+  expect(length).toBe(String(Buffer.byteLength(body)));
+  expect(JSON.parse(body)).toEqual({ told: 'é', files: files.map((bytes) => bytes.toString('base64')) });
+});
+
+test('a request with files that the judge refuses before it has read them is followed by the harmless one', async () => {
+  const { ask, refuseUnread } = await aJudge(scored('{"score": 0}'));
+  refuseUnread(1_000_000);
+  const told = await ask({ body: ['{"files":["', Buffer.alloc(8_000_000), '"]}'] });
+  expect(told).toMatchObject({ kind: 'refused', reason: 'the judge answered 413: too large' });
 });
 
 test('what it gives as its reason is told with the score, without the secrets that it was sent, and a list is no reason', async () => {

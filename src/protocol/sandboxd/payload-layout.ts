@@ -4,7 +4,8 @@
  *
  *   lib/ld.so      the ELF loader and, beside it, every library that Node needs
  *   node           the Node binary
- *   sandboxd/      the bundled JavaScript of sandboxd and of its helper, and `enter`, through which it starts every program
+ *   sandboxd/      the bundled JavaScript of sandboxd and of its helper, and `enter`, through which it starts every program;
+ *                  `limit-sockets`, through which one machine's node starts a whole sandbox
  *
  * The loader is told its library path as an argument, which children do not inherit: the image's own programs find
  * their own libraries, never ours.
@@ -17,6 +18,7 @@ export const payloadLayout = {
   // Next to the code that cannot do without it: a controller of any version copies both or neither.
   enter: 'sandboxd/enter',
   reader: 'sandboxd/reader',
+  'limit-sockets': 'sandboxd/limit-sockets',
 } as const;
 
 /** sandboxd itself, and the helper that it starts for one request. */
@@ -32,8 +34,11 @@ export const graderMountPoint = '/run/corral-grader';
 export const payloadEntry = (mountPoint: string, entry: PayloadEntry): string =>
   `${mountPoint}/${payloadLayout.code}/${entry}.cjs`;
 
-/** The programs with sources in `infra/payload/native`: `enter` starts all others, `reader` reads what a policy left behind. */
-export const nativePrograms = ['enter', 'reader'] as const;
+/**
+ * The programs with sources in `infra/payload/native`: `enter` starts all others, `reader` reads the policy's files, and `limit-sockets`
+ * limits how many sockets a sandbox has.
+ */
+export const nativePrograms = ['enter', 'reader', 'limit-sockets'] as const;
 export type NativeProgram = (typeof nativePrograms)[number];
 
 export const payloadNative = (mountPoint: string, program: NativeProgram): string =>

@@ -6,6 +6,7 @@
  *   CLONE_PARENT        EPERM: the child would be sandboxd's, which reaps only processes that it started itself
  *   netlink beyond      EPROTONOSUPPORT: unread answers of other protocols take memory that no sandbox pays for; the first,
  *   protocol 0          NETLINK_ROUTE, has a machine's own addresses
+ *   SO_RCVBUF           does nothing and succeeds: what a netlink socket has not read is charged to no sandbox
  *   clone3              ENOSYS: its flags are behind a pointer, which no filter can follow; libraries then use clone
  */
 
@@ -65,6 +66,21 @@ export const netlinkLimited: readonly Instruction[] = [
   allow,
 ];
 
+const socketLevel = 1;
+/** SO_RCVBUF, and SO_RCVBUFFORCE. */
+const [receiveBuffer, forcedReceiveBuffer] = [8, 33];
+const done = errno(0);
+
+export const receiveBufferKept: readonly Instruction[] = [
+  [load, 0, 0, argument(1)],
+  [ifEqual, 0, 4, socketLevel],
+  [load, 0, 0, argument(2)],
+  [ifEqual, 1, 0, receiveBuffer],
+  [ifEqual, 0, 1, forcedReceiveBuffer],
+  done,
+  allow,
+];
+
 type Ruled = {
   readonly number: Readonly<Record<Architecture, number>>;
   readonly rule: readonly Instruction[];
@@ -76,6 +92,7 @@ const ruled: readonly Ruled[] = [
   { number: { x64: 435, arm64: 435 }, rule: [unknown] },
   { number: { x64: 41, arm64: 198 }, rule: netlinkLimited },
   { number: { x64: 53, arm64: 199 }, rule: netlinkLimited },
+  { number: { x64: 54, arm64: 208 }, rule: receiveBufferKept },
 ];
 
 const onlyFor = (number: number, rule: readonly Instruction[]): readonly Instruction[] => [
@@ -96,6 +113,32 @@ export function programFilter(architecture: Architecture): readonly Instruction[
     [ifAtLeast, 0, 1, x32],
     unknown,
     ...ruled.flatMap(({ number, rule }) => onlyFor(number[architecture], rule)),
+    allow,
+  ];
+}
+
+const notify: Instruction = [give, 0, 0, 0x7fc0_0000];
+
+/** Of which unread or unfinished data may be charged to no sandbox: IPv4, IPv6, netlink. What UNIX sockets hold is charged. */
+const uncharged = [2, 10, netlink];
+
+const askedByFamily: readonly Instruction[] = [
+  [load, 0, 0, argument(0)],
+  ...uncharged.map((family, index): Instruction => [ifEqual, uncharged.length - index, 0, family]),
+  allow,
+  notify,
+];
+
+/** The filter of `limit-sockets`, which is asked before these calls. Whatever else a call is, another filter decides it. */
+export function socketsFilter(architecture: Architecture): readonly Instruction[] {
+  const [socket, connect] = { x64: [41, 42], arm64: [198, 203] }[architecture] as [number, number];
+  return [
+    [load, 0, 0, offsets.architecture],
+    [ifEqual, 1, 0, auditOf[architecture]],
+    allow,
+    [load, 0, 0, offsets.number],
+    ...onlyFor(connect, [notify]),
+    ...onlyFor(socket, askedByFamily),
     allow,
   ];
 }

@@ -177,6 +177,20 @@ export async function* readTar(
   }
 }
 
+/** The whole content of a file, in memory once. Its length is the archive's word: look at it before. */
+export async function wholeContent({
+  bytes,
+  content,
+}: Pick<ReadEntry, 'bytes' | 'content'>): Promise<Buffer> {
+  const whole = Buffer.allocUnsafeSlow(bytes);
+  let at = 0;
+  for await (const chunk of content) {
+    whole.set(chunk, at);
+    at += chunk.length;
+  }
+  return whole;
+}
+
 function parse(header: Buffer): { readonly type: string; readonly entry: TarEntry } {
   if (numberIn(header, 148, 8) !== sumOf(header)) throw new TarError('it is no tar archive, or a broken one');
   const type = header.toString('latin1', 156, 157);

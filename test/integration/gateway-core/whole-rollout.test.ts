@@ -4,7 +4,7 @@ import { keysOf } from '#src/adapters/redis/keys.ts';
 import { Failure } from '#src/failure/failure.ts';
 import type { Grader } from '#src/model/grader.ts';
 import { callId, rolloutId } from '#src/model/ids.ts';
-import type { Judge } from '#src/ports/judge.ts';
+import type { Judge, JudgeRequest } from '#src/ports/judge.ts';
 import type { CallRequest } from '#src/protocol/sandboxd/wire.ts';
 import type { CallStore } from '#src/ports/fleet/calls.ts';
 import { fakeEnvironment } from '#test/fakes/environment.ts';
@@ -155,7 +155,7 @@ describe('a grader that looks at the whole rollout', () => {
 });
 
 test('a judge is told the calls where it asks for them, and in its control none, because they may be what it refuses', async () => {
-  const asked: { readonly body: string; readonly control: string }[] = [];
+  const asked: JudgeRequest[] = [];
   const judge: Judge = {
     score: async (request) => {
       asked.push(request);
@@ -174,15 +174,15 @@ test('a judge is told the calls where it asks for them, and in its control none,
   await world.ready();
   await world.sh('trace_1', 'call_1', 'echo');
   await world.grade('trace_1', 'done');
-  const [{ body, control } = { body: '', control: '' }] = asked;
+  const [{ body, control } = { body: [], control: [] }] = asked;
   const call = { id: 'call_1', arguments: { command: 'echo' }, output: 'echo' };
-  expect(JSON.parse(body)).toMatchObject({
+  expect(JSON.parse(body.join(''))).toMatchObject({
     trace_id: 'trace_1',
     item: { id: 'item-1' },
     calls: [call],
     truncated: false,
   });
-  expect(JSON.parse(control)).toMatchObject({ calls: [], truncated: false });
+  expect(JSON.parse(control.join(''))).toMatchObject({ calls: [], truncated: false });
 });
 
 test('calls are composed with other graders, and of those that look at none nothing is kept', async () => {

@@ -111,7 +111,7 @@ describe('inside a sandbox of a node that is root', () => {
       await readFile(join(node.stateFolder, 'sandboxes', inside.sandbox, 'record.json'), 'utf8'),
     ) as { init: { pid: number } };
     const line = await readFile(`/proc/${init.pid}/cmdline`, 'utf8');
-    expect(line).toMatch(/^bwrap/);
+    expect(line).toMatch(/^\S*bwrap\0/);
     expect(line).not.toContain('only-inside-3141');
   });
 });

@@ -44,6 +44,8 @@ const kernelsOwn: Readonly<Record<string, number>> = {
   personality: 0,
   // -1 asks for no lease.
   fcntl: 0,
+  // -1 is no level.
+  setsockopt: 0,
 };
 
 /** On x86_64, from Linux 6.11 on: how probes return; the kernel shows these to no filter, and answers only to a probe. */

@@ -13,7 +13,7 @@ export function readsOn(post: Post): Post {
 /** Nobody asks it for the harmless answer: every refusal is the answer's own doing. */
 export function believesRefusals(post: Post): Post {
   return (request, signal) =>
-    request.body.includes(`"output_text":"${harmless}"`)
+    request.body.join('').includes(`"output_text":"${harmless}"`)
       ? Promise.resolve({ status: 200, text: '{"score":0}', retryAfter: undefined })
       : post(request, signal);
 }

@@ -37,7 +37,7 @@ export function judgePost({ scheduler, faults, chance, refused, misled }: JudgeW
   };
   return ({ body }, signal) =>
     new Promise<Posted>((resolve, reject) => {
-      const { rollout, right, isHarmless } = asked(body);
+      const { rollout, right, isHarmless } = asked(body.join(''));
       const hurt = { part: rollout };
       const gaveUp = () => reject(new Error('given up'));
       signal.addEventListener('abort', gaveUp, { once: true });

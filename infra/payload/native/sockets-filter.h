@@ -1,0 +1,38 @@
+/* Written from src/protocol/sandboxd/system-call-filter.ts by `node infra/payload/native/main.ts`. */
+struct instruction { unsigned short code; unsigned char ifTrue, ifFalse; unsigned int operand; };
+
+#if defined(__x86_64__)
+static const struct instruction sockets[] = {
+  { 0x20, 0, 0, 0x4 },
+  { 0x15, 1, 0, 0xc000003e },
+  { 0x6, 0, 0, 0x7fff0000 },
+  { 0x20, 0, 0, 0x0 },
+  { 0x15, 0, 1, 0x2a },
+  { 0x6, 0, 0, 0x7fc00000 },
+  { 0x15, 0, 6, 0x29 },
+  { 0x20, 0, 0, 0x10 },
+  { 0x15, 3, 0, 0x2 },
+  { 0x15, 2, 0, 0xa },
+  { 0x15, 1, 0, 0x10 },
+  { 0x6, 0, 0, 0x7fff0000 },
+  { 0x6, 0, 0, 0x7fc00000 },
+  { 0x6, 0, 0, 0x7fff0000 },
+};
+#elif defined(__aarch64__)
+static const struct instruction sockets[] = {
+  { 0x20, 0, 0, 0x4 },
+  { 0x15, 1, 0, 0xc00000b7 },
+  { 0x6, 0, 0, 0x7fff0000 },
+  { 0x20, 0, 0, 0x0 },
+  { 0x15, 0, 1, 0xcb },
+  { 0x6, 0, 0, 0x7fc00000 },
+  { 0x15, 0, 6, 0xc6 },
+  { 0x20, 0, 0, 0x10 },
+  { 0x15, 3, 0, 0x2 },
+  { 0x15, 2, 0, 0xa },
+  { 0x15, 1, 0, 0x10 },
+  { 0x6, 0, 0, 0x7fff0000 },
+  { 0x6, 0, 0, 0x7fc00000 },
+  { 0x6, 0, 0, 0x7fff0000 },
+};
+#endif
