@@ -4,6 +4,7 @@ import type { Timings } from '#src/model/timings.ts';
 import type { Clock } from '#src/ports/clock.ts';
 import type { CallStore } from '#src/ports/fleet/calls.ts';
 import type { ClaimStore } from '#src/ports/fleet/claims.ts';
+import type { DependencyStore } from '#src/ports/fleet/dependencies.ts';
 import type { LifecycleStore } from '#src/ports/fleet/lifecycle.ts';
 import type { FleetMemory } from '#src/ports/fleet/server.ts';
 import type { PoolStore } from '#src/ports/fleet/pool.ts';
@@ -21,6 +22,7 @@ import type { Tracer } from '#src/ports/tracer.ts';
 export type ControllerPorts = {
   readonly recovery: RecoveryStore;
   readonly calls: CallStore;
+  readonly dependencies: Pick<DependencyStore, 'read'>;
   readonly pool: PoolStore;
   readonly lifecycle: LifecycleStore;
   readonly memory: FleetMemory;

@@ -1,6 +1,7 @@
 import canonicalize from 'canonicalize';
 import { attachToCall } from '#src/calls/attach.ts';
 import type { CallResult } from '#src/calls/work.ts';
+import { DependencyProbes } from '#src/calls/probe-dependencies.ts';
 import { Confirmations } from '#src/calls/confirmations.ts';
 import { RolloutCache } from '#src/claiming/resolve-rollout.ts';
 import { SandboxPreparation, type SetupOf } from '#src/claiming/prepare-sandbox.ts';
@@ -20,11 +21,13 @@ import type { KeepRollout } from '#src/ports/kept-rollouts.ts';
 import type { CallStore } from '#src/ports/fleet/calls.ts';
 import type { ClaimStore } from '#src/ports/fleet/claims.ts';
 import type { ControlStore } from '#src/ports/fleet/controls.ts';
+import type { DependencyStore } from '#src/ports/fleet/dependencies.ts';
 import type { GradeStore } from '#src/ports/fleet/grades.ts';
 import type { LifecycleStore } from '#src/ports/fleet/lifecycle.ts';
 import type { PoolStore, TemplateCounts } from '#src/ports/fleet/pool.ts';
 import type { RecoveryStore } from '#src/ports/fleet/recovery.ts';
 import type { EnvironmentStore } from '#src/ports/fleet/registry.ts';
+import type { ProbeDependency } from '#src/ports/dependency-probe.ts';
 import type { Judge } from '#src/ports/judge.ts';
 import type { Random } from '#src/ports/random.ts';
 import type { SandboxLink } from '#src/ports/sandbox-link.ts';
@@ -43,11 +46,13 @@ export type GatewayWorld = {
   readonly lifecycle: LifecycleStore;
   readonly grades: GradeStore;
   readonly controls: ControlStore;
+  readonly dependencies: DependencyStore;
   readonly recovery: Pick<RecoveryStore, 'adoptedAtMs'>;
   readonly pool: Pick<PoolStore, 'counts' | 'announce'>;
   readonly published: EnvironmentStore;
   readonly link: SandboxLink;
   readonly judge: Judge;
+  readonly probe: ProbeDependency;
   readonly catalog: OfferedEnvironments;
   readonly clock: Clock;
   readonly random: Random;
@@ -75,7 +80,7 @@ export type WiredCore = {
  */
 export function createGatewayCore(world: GatewayWorld): WiredCore {
   const { claims, grades, controls, recovery, pool, published, link, catalog, clock, random } = world;
-  const { timings, secret, work, record, onTrouble } = world;
+  const { dependencies, timings, secret, work, record, onTrouble } = world;
   // Not the bare stores: what settles as a taint, or is lost, also ends other calls, and is written to the event log with them.
   const calls = recordTaints(world.calls, { claims, clock, record });
   const lifecycle = recordEnds(world.lifecycle, { calls: world.calls, clock, record });
@@ -85,6 +90,7 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
   const room = new WaitingRoom(claims, wakes, clock, onTrouble);
   const ongoingCalls = new Ongoing<CallResult>(clock);
   const ongoingGrades = new Ongoing<Grade>(clock);
+  const probes = new DependencyProbes({ dependencies, probe: world.probe, clock, onTrouble });
   const confirmations = new Confirmations({ link, clock, onTrouble });
   const stopping = new AbortController();
   const contact = keepContact({ lifecycle, clock, onTrouble }, stopping.signal);
@@ -107,6 +113,8 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
     wakes,
     ongoing: ongoingCalls,
     confirmations,
+    dependencies,
+    probes,
     clock,
     random,
     timings,
@@ -174,7 +182,7 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
     load: () => ({ waiting: room.size, calls: ongoingCalls.size, grades: ongoingGrades.size }),
     close: async () => {
       await Promise.all([ongoingCalls.idle(), ongoingGrades.idle()]);
-      await confirmations.close();
+      await Promise.all([confirmations.close(), probes.close()]);
       stopping.abort();
       await contact;
       await room.close();

@@ -4,6 +4,7 @@ import {
   createGatewayPrometheus,
   type GatewayPrometheus,
 } from '#src/adapters/prometheus/gateway-prometheus.ts';
+import { createDependencyProbe } from '#src/adapters/dependency-probe/probe.ts';
 import { agreeMs } from '#src/environments/agreed-environments.ts';
 import { every } from '#src/platform/every.ts';
 import { errorFields } from '#src/platform/logging.ts';
@@ -159,11 +160,13 @@ function wireCore(
     lifecycle: state.lifecycle,
     grades: state.grades,
     controls: state.controls,
+    dependencies: state.dependencies,
     recovery: state.recovery,
     pool: state.pool,
     published: state.environments,
     link,
     judge,
+    probe: createDependencyProbe(clock),
     catalog,
     clock,
     random,

@@ -5,6 +5,7 @@ import { refusal } from '../claiming/refusal.ts';
 import type { AdmitReply, CallStore } from '../ports/fleet/calls.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { WorkMetrics } from '../ports/gateway-metrics.ts';
+import { withProbesMs } from '../model/dependency.ts';
 import type { Timings } from '../model/timings.ts';
 import type { Admissible, Tracked } from './work.ts';
 
@@ -25,7 +26,7 @@ export type AdmittedCall = Exclude<AdmitReply, { kind: 'not_active' | 'barred' }
  */
 export async function admitOrObtain(
   deps: AdmissionDeps,
-  work: Admissible & Partial<Pick<Tracked, 'said'>>,
+  work: Admissible & Partial<Pick<Tracked, 'said' | 'dependency'>>,
   timeoutMs: number,
   deadline: Deadline,
 ): Promise<AdmittedCall> {
@@ -58,7 +59,7 @@ function unlessOver(thrown: unknown): null {
 /** Null: the rollout is not active, so it needs a sandbox first. */
 async function admit(
   deps: AdmissionDeps,
-  work: Admissible & Partial<Pick<Tracked, 'said'>>,
+  work: Admissible & Partial<Pick<Tracked, 'said' | 'dependency'>>,
   timeoutMs: number,
   occupied: Occupied | null,
 ): Promise<AdmittedCall | null> {
@@ -68,7 +69,7 @@ async function admit(
     call: work.call,
     tool: work.tool,
     digest: work.digest,
-    timeoutMs: timeoutMs + deps.timings.settleGraceMs,
+    timeoutMs: withProbesMs(work.dependency ?? null, timeoutMs + deps.timings.settleGraceMs),
     idleMs: limits.idleMs,
     budget: work.counted ? { toolCalls: limits.toolCalls, rolloutMs: limits.rolloutMs } : null,
     activation: occupied?.activation ?? null,

@@ -9,7 +9,7 @@ import type { RolloutRecord } from '../ports/fleet/records.ts';
 import { LinkError, type SandboxLink } from '../ports/sandbox-link.ts';
 import type { OutputStream } from '../protocol/sandboxd/wire.ts';
 import type { Deadline } from '../waiting/deadline.ts';
-import type { CallResult, Tracked } from './work.ts';
+import { type Ask, type CallResult, secondRunOf, type Tracked } from './work.ts';
 import { awaitOngoing, type CarryOutDeps } from './run-call.ts';
 import { trackedCall } from './plan-call.ts';
 import { answerFrom } from './settling.ts';
@@ -35,8 +35,16 @@ export async function attachToCall(
   if (repeated !== null) return answerFrom(work, { summary, repeated });
   const target = targetOf(rollout);
   const timeoutMs = knownTimeoutMs(work);
-  const ask = (waitMs: number, signal: AbortSignal) => deps.link.attach(target, call, waitMs, signal);
-  return awaitOngoing(deps, { work, rollout, timeoutMs, waitedMs: 0, toSend: false, ask }, deadline);
+  const attachTo =
+    (run: CallId): Ask =>
+    (waitMs, signal) =>
+      deps.link.attach(target, run, waitMs, signal);
+  const [ask, askAgain] = [attachTo(call), attachTo(secondRunOf(call))];
+  return awaitOngoing(
+    deps,
+    { work, rollout, timeoutMs, waitedMs: 0, toSend: false, ask, askAgain },
+    deadline,
+  );
 }
 
 /** What fetching an output may take as a whole: two streams over a slow line. */
@@ -76,6 +84,12 @@ function knownTimeoutMs({ environment, tool }: Tracked): number {
 const longestAttachMs = 3_600_000;
 const cancelMs = 10_000;
 
+/** Hardly any call runs a second time. */
+function unlessUnknown(thrown: unknown): void {
+  if (!(thrown instanceof LinkError)) throw thrown;
+  if (thrown.trouble.kind !== 'refused' || thrown.trouble.code !== 'unknown_call') throw thrown;
+}
+
 /**
  * Stops a running call; it settles as `cancelled` for whoever waits for it. Idempotent. Throws `sandboxd_unreachable` where its
  * sandbox does not answer: if that is gone, the rollout's state says so soon.
@@ -89,7 +103,9 @@ export async function cancelCall(
   if (recorded === null) throw new Failure('unknown_call', `the rollout has no call ${call}`);
   if (recorded.summary.state === 'settled') return;
   try {
-    await deps.link.cancel(targetOf(rollout), call, AbortSignal.timeout(cancelMs));
+    const cancel = (run: CallId) => deps.link.cancel(targetOf(rollout), run, AbortSignal.timeout(cancelMs));
+    await cancel(call);
+    await cancel(secondRunOf(call)).catch(unlessUnknown);
   } catch (thrown) {
     if (!(thrown instanceof LinkError)) throw thrown;
     const message = `call ${call} was not stopped: ${thrown.message}; ask again`;

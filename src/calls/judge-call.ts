@@ -1,6 +1,9 @@
+import type { Evidence } from '../failure/failure.ts';
+import type { Dependency } from '../model/dependency.ts';
 import type { Settlement } from '../ports/fleet/calls.ts';
-import type { CallAnswer, Captured } from '../protocol/sandboxd/wire.ts';
+import { brokenDatabaseExit, type CallAnswer, type Captured } from '../protocol/sandboxd/wire.ts';
 import { renderOutput, fillText } from '../tools/render-output.ts';
+import type { BackendWord } from './judge-dependency.ts';
 import type { Running, StoredResult, Tracked } from './work.ts';
 import type { ModelFailure } from '../model/outcome.ts';
 
@@ -16,6 +19,8 @@ export type Judged = {
   readonly settlement: Settlement;
   /** Null where the answer is no answer: an infrastructure failure. */
   readonly result: Result | null;
+  /** What probes said of a call that reported a failed backend; absent: it reported none. */
+  readonly backend?: BackendWord;
 };
 
 /** An answer, but for how long it waited, which whoever settles it adds. */
@@ -24,17 +29,19 @@ export type Result = Omit<StoredResult, 'waitedMs'>;
 type JudgedCall = Pick<Running, 'work' | 'rollout'>;
 
 /**
- * Whose doing was it? A command that ran to any end of its own is an answer, whatever its exit code; only a tool
- * whose program the model does not choose can say by its exit code that its backend failed, and that is ours. Where
- * the trainer ran commands or wrote files itself they may have been the policy's, and the exit code is one like others.
+ * Whose doing was it? A command that ran to any end of its own is an answer, whatever its exit code. An exit code that reports a failed
+ * backend discards the rollout if Corral's own probes say so, or cannot say; `backend` is what they say. sandboxd's own word, that a
+ * query's database cannot be read any more, needs no other witness.
  */
-export function judgeAnswer(running: JudgedCall, answer: CallAnswer): Judged {
-  const { work, rollout } = running;
+export function judgeAnswer(running: JudgedCall, answer: CallAnswer, backend: BackendWord | null): Judged {
+  const { work } = running;
   if (isLate(answer)) return withoutTurn(work);
-  if (saysBackendFailed(work, answer) && (work.exitsAreSandboxds || !rollout.trainerActed))
-    return { settlement: dependencyFailed(work, answer), result: null };
+  if (isDatabaseBroken(work, answer)) return { settlement: dependencyFailed(work, answer), result: null };
+  if (backend !== null && backend.kind !== 'good')
+    return { settlement: dependencyFailed(work, answer, backend), result: null, backend };
   const result = resultOf(running, answer);
-  return { settlement: settlementOf(work, { ...ranAs(answer), ...codesOf(answer) }), result };
+  const settlement = settlementOf(work, { ...ranAs(answer), ...codesOf(answer) });
+  return { settlement, result, ...(backend && { backend }) };
 }
 
 /** Its rollout's time was over before its turn came, by fleet state's own word: as if it had been sent now. */
@@ -43,18 +50,46 @@ function withoutTurn(work: Tracked): Judged {
   return { settlement: refusedSettlement(work, result), result };
 }
 
-const isLate = ({ ending }: CallAnswer): boolean => ending.kind === 'not_started' && ending.late === true;
+export const isLate = ({ ending }: CallAnswer): boolean =>
+  ending.kind === 'not_started' && ending.late === true;
 
-export function saysBackendFailed(work: Tracked, answer: CallAnswer): boolean {
-  return answer.ending.kind === 'exited' && work.infrastructureExits.includes(answer.ending.exitCode);
+const endedWith = ({ ending }: CallAnswer, codes: readonly number[]): boolean =>
+  ending.kind === 'exited' && codes.includes(ending.exitCode);
+
+function isDatabaseBroken({ isQuery }: Tracked, answer: CallAnswer): boolean {
+  return isQuery && endedWith(answer, [brokenDatabaseExit]);
 }
 
-function dependencyFailed(work: Tracked, answer: CallAnswer): Settlement {
+/** Whether the tool reports by its exit code that what it depends on has failed. */
+export function reportsFailure({ exitCodes }: Dependency, answer: CallAnswer): boolean {
+  return endedWith(answer, exitCodes);
+}
+
+type Unusable = Exclude<BackendWord, { kind: 'good' }>;
+
+function dependencyFailed(work: Tracked, answer: CallAnswer, backend?: Unusable): Settlement {
   const ran = ranAs(answer);
   const code = 'dependency_failed';
   const said = answer.stderr.head.slice(0, 500);
-  const taint = { code, evidence: { tool: work.tool, exit_code: ran.exitCode, said } } as const;
-  return settlementOf(work, { ...ran, outcome: 'infrastructure_failure', code, taint });
+  const evidence = { tool: work.tool, exit_code: ran.exitCode, said, ...probeEvidence(work, backend) };
+  const suspected = backend === undefined || isProven(backend) ? null : 'dependency';
+  return settlementOf(work, {
+    ...ran,
+    outcome: 'infrastructure_failure',
+    code,
+    taint: { code, evidence, suspected },
+  });
+}
+
+/** What a probe saw, and nothing speaks against it. */
+const isProven = (backend: Unusable): boolean => backend.kind === 'failed' && backend.doubt === null;
+
+function probeEvidence({ dependency }: Tracked, backend: Unusable | undefined): Evidence {
+  if (backend === undefined || dependency === null) return {};
+  const doubt = backend.kind === 'failed' ? backend.doubt : null;
+  // The host alone: trainers read it, and an address may hold more than they should know.
+  const { host } = new URL(dependency.probe);
+  return { probe: host, probed: backend.reason, ...(doubt !== null && { doubt }) };
 }
 
 /** How a call settles when nobody could be asked, before its deadline, whether it ran: ours, final, never scored. */

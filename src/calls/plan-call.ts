@@ -8,7 +8,7 @@ import { keepsCalls } from '../model/grader-leaves.ts';
 import type { Written } from '../model/written.ts';
 import { longestCommandMs } from '../protocol/native/calls.ts';
 import type { KeptText } from '../ports/fleet/calls.ts';
-import { brokenDatabaseExit, type CallRequest, maxKeptBytes } from '../protocol/sandboxd/wire.ts';
+import { type CallRequest, maxKeptBytes } from '../protocol/sandboxd/wire.ts';
 import { actionOf } from '../tools/action.ts';
 import { type Arguments, argumentsOf, checkArguments, callDigest } from '../tools/arguments.ts';
 import { fillText } from '../tools/render-output.ts';
@@ -138,16 +138,11 @@ export function trackedCall(
     counted: tool !== 'exec',
     swaps: noneFailed(),
     keepStreams: claim.face !== 'rft',
-    ...exitsOf(run),
+    dependency: (run?.kind === 'command' ? run.dependency : null) ?? null,
+    isQuery: run?.kind === 'index',
     command: '',
     said: null,
   };
-}
-
-function exitsOf(run: Tool['run'] | undefined): Pick<Tracked, 'infrastructureExits' | 'exitsAreSandboxds'> {
-  if (run?.kind === 'index') return { infrastructureExits: [brokenDatabaseExit], exitsAreSandboxds: true };
-  const infrastructureExits = run?.kind === 'command' ? run.infrastructureExits : [];
-  return { infrastructureExits, exitsAreSandboxds: false };
 }
 
 function saidOf({ environment }: Pick<ResolvedRollout, 'environment'>, written: Written): KeptText | null {

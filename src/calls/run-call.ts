@@ -4,29 +4,42 @@ import type { Timings } from '../model/timings.ts';
 import type { CallSummary } from '../ports/fleet/records.ts';
 import type { SandboxLink } from '../ports/sandbox-link.ts';
 import { type AdmissionDeps, admitOrObtain, type AdmittedCall } from './admission.ts';
-import { callConflict, type CallResult, type Running, type Todo, type Tracked, type Work } from './work.ts';
 import {
+  callConflict,
+  type CallResult,
+  type Running,
+  secondRunOf,
+  type Todo,
+  type Tracked,
+  type Work,
+} from './work.ts';
+import {
+  judgeAnswer,
   type Judged,
   settlementOfForgotten,
   settlementOfUnknown,
   brokenResult,
   refusedResult,
 } from './judge-call.ts';
-import { answerExpired, answerFrom, judgeNow, settle, settleRefused, type SettlingDeps } from './settling.ts';
+import { answerExpired, answerFrom, settle, settleRefused, type SettlingDeps } from './settling.ts';
 import { Deadline } from '../waiting/deadline.ts';
+import type { CallId } from '../model/ids.ts';
 import type { CallStore } from '../ports/fleet/calls.ts';
 import type { RolloutEvent } from '../ports/event-log.ts';
 import { Failure, sandboxdUnreachable } from '../failure/failure.ts';
 import type { WorkMetrics } from '../ports/gateway-metrics.ts';
 import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
 import type { Confirmations } from './confirmations.ts';
-import { exchange, type ExchangeDeps } from './exchange.ts';
+import { exchange } from './exchange.ts';
+import { type HeedDeps, type Heeded, heedDependency } from './heed-dependency.ts';
+import type { DependencyProbes } from './probe-dependencies.ts';
 import { startBound, type StartBoundDeps } from './start-bound.ts';
 import type { Joined, Ongoing } from '../waiting/ongoing.ts';
 
 /** What it takes to bring a call that was sent to its end. */
-export type CarryOutDeps = ExchangeDeps &
+export type CarryOutDeps = HeedDeps &
   SettlingDeps & {
+    readonly probes: Pick<DependencyProbes, 'during'>;
     readonly calls: Pick<CallStore, 'unsent'>;
     readonly ongoing: Ongoing<CallResult>;
     readonly confirmations: Pick<Confirmations, 'add'>;
@@ -45,7 +58,7 @@ export type RunCallDeps = AdmissionDeps &
  *     │
  *     ├─ settled ─────────▶ the recorded answer, replayed
  *     ├─ refused, broken ─▶ the model's own failure: settled as such, an answer
- *     └─ dispatch ────────▶ exchange with sandboxd ──▶ judge ──▶ settle once ──▶ the answer, stored before it is sent
+ *     └─ dispatch ────────▶ exchange with sandboxd ──▶ heed probes ──▶ judge ──▶ settle once ──▶ the answer, stored before it is sent
  *                             └─ never sent ──▶ taken back: `sandboxd_unreachable`
  *
  * Whoever asks waits until `deadline`; the work itself goes on and a repeat attaches. Throws only `Failure`; what may pass is
@@ -95,9 +108,12 @@ function sending(
   const { request } = work.todo;
   const target = targetOf(rollout);
   const bound = startBound(deps, work, timeLeftMs);
-  const ask: Running['ask'] = async (waitMs, signal) =>
-    deps.link.call(target, work.call, { ...request, ...(await bound()) }, waitMs, signal);
-  return { work, rollout, timeoutMs: request.timeoutMs, waitedMs, toSend: true, ask };
+  const sendAs =
+    (call: CallId): Running['ask'] =>
+    async (waitMs, signal) =>
+      deps.link.call(target, call, { ...request, ...(await bound()) }, waitMs, signal);
+  const [ask, askAgain] = [sendAs(work.call), sendAs(secondRunOf(work.call))];
+  return { work, rollout, timeoutMs: request.timeoutMs, waitedMs, toSend: true, ask, askAgain };
 }
 
 /** A call that the model got wrong: recorded like every other, in a rollout that it may have to open first. */
@@ -117,7 +133,7 @@ export async function awaitOngoing(
   running: Running,
   deadline: Deadline,
 ): Promise<CallResult> {
-  const ongoing = deps.ongoing.join(nameOf(running.work), () => carryOut(deps, running));
+  const ongoing = deps.ongoing.join(nameOf(running.work), () => carryOutProbed(deps, running));
   return untilDeadline(deps, running.work, ongoing, deadline);
 }
 
@@ -146,10 +162,20 @@ async function untilDeadline(
   });
 }
 
+/** While a call may report that its backend has failed, that backend is probed. */
+async function carryOutProbed(deps: CarryOutDeps, running: Running): Promise<CallResult> {
+  const { work, toSend } = running;
+  if (work.dependency === null) return carryOut(deps, running);
+  const call = { rollout: work.key, counted: toSend };
+  return deps.probes.during(work.dependency, call, () => carryOut(deps, running));
+}
+
 async function carryOut(deps: CarryOutDeps, running: Running): Promise<CallResult> {
   const beganMs = deps.clock.monotonicMs();
   const deadline = Deadline.in(deps.clock, running.timeoutMs + deps.timings.settleGraceMs);
-  const exchanged = await exchange(deps, running, deadline);
+  const sent = await exchange(deps, running, deadline);
+  const exchanged: Heeded =
+    sent.kind === 'answered' ? await heedDependency(deps, running, sent.answer) : sent;
   switch (exchanged.kind) {
     case 'settled_elsewhere':
       if (wentDown(running.work, exchanged.summary))
@@ -164,7 +190,7 @@ async function carryOut(deps: CarryOutDeps, running: Running): Promise<CallResul
     case 'forgotten':
       return settleWithoutAnswer(deps, running, settlementOfForgotten(running.work));
     case 'answered':
-      return settleAnswer(deps, running, exchanged.answer, beganMs);
+      return settleAnswer(deps, running, exchanged, beganMs);
   }
 }
 
@@ -200,15 +226,15 @@ function lostCommandEvent(work: Tracked, atMs: number): RolloutEvent {
 async function settleAnswer(
   deps: CarryOutDeps,
   running: Running,
-  answer: CallAnswer,
+  { answer, backend, runs }: Extract<Heeded, { kind: 'answered' }>,
   beganMs: number,
 ): Promise<CallResult> {
   const { work, rollout, waitedMs } = running;
-  const judged = await judgeNow(deps, running, answer);
+  const judged = judgeAnswer(running, answer, backend);
   const settled = await settle(deps, work, judged, waitedMs, rollout);
   if (settled.first && running.toSend) tellParts(deps, running, answer, beganMs);
   // What tainted stays in the journal: should Redis forget the taint, whoever asks for the answer judges it again.
-  if (judged.result !== null) deps.confirmations.add(targetOf(rollout), work.call, answer);
+  if (judged.result !== null) for (const run of runs) deps.confirmations.add(targetOf(rollout), run, answer);
   if (settled.first && judged.result !== null) return { ...judged.result, waitedMs, replayed: false };
   return answerFrom(work, settled, !settled.first);
 }

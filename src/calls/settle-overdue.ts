@@ -3,15 +3,17 @@ import { targetOf } from '../claiming/target.ts';
 import { repeatedClaim } from '../claiming/claim-request.ts';
 import { type CallId, isIdText } from '../model/ids.ts';
 import type { CallStore, OverdueCall } from '../ports/fleet/calls.ts';
+import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { LifecycleStore } from '../ports/fleet/lifecycle.ts';
 import type { EnvironmentStore } from '../ports/fleet/registry.ts';
 import type { Timings } from '../model/timings.ts';
 import type { Log } from '../ports/log.ts';
-import { settlementOfForgotten, settlementOfUnknown } from './judge-call.ts';
+import { askProbes, type AskProbesDeps, type Heeded } from './heed-dependency.ts';
+import { judgeAnswer, reportsFailure, settlementOfForgotten, settlementOfUnknown } from './judge-call.ts';
 import { trackedCall } from './plan-call.ts';
-import { judgeNow, settle, type SettlingDeps } from './settling.ts';
+import { settle, type SettlingDeps } from './settling.ts';
 import { settleTransfer } from './transfer.ts';
-import type { Tracked } from './work.ts';
+import { secondRunOf, type Tracked } from './work.ts';
 import type { LossCause } from '../failure/codes.ts';
 import { type Evidence, Failure, sandboxdUnreachable } from '../failure/failure.ts';
 import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
@@ -20,7 +22,7 @@ import { retryPolicies } from '../waiting/retry-policies.ts';
 import { wasConfirmed } from './exchange.ts';
 import { nextStep, undisturbed } from './next-step.ts';
 
-export type OverdueTools = Omit<SettlingDeps, 'calls'> & {
+export type OverdueTools = Omit<SettlingDeps & AskProbesDeps, 'calls'> & {
   readonly calls: Pick<CallStore, 'overdue' | 'withdraw' | 'settle' | 'lookup'>;
   readonly lifecycle: Pick<LifecycleStore, 'lose'>;
   readonly link: Pick<SandboxLink, 'attach' | 'confirm'>;
@@ -129,12 +131,47 @@ async function act(
       return settleAs(tools, overdue, work, { settlement, result: null });
     }
     case 'answered': {
-      const judged = await judgeNow(tools, { work, rollout }, word.answer);
-      const end = await settleAs(tools, overdue, work, judged);
-      if (judged.result !== null) await confirm(tools, overdue);
-      return end;
+      const heard = await heedOverdue(tools, rollout, work, word.answer);
+      return heard === 'running' ? 'left' : settleAnswered(tools, overdue, work, heard);
     }
   }
+}
+
+type Heard = Pick<Extract<Heeded, { kind: 'answered' }>, 'answer' | 'backend' | 'runs'>;
+
+/**
+ * As `heedDependency`, for a call that ended long ago: probes have said by now what they will, and a second run is heard
+ * if its gateway had begun one. A controller begins none: it does not know the arguments.
+ */
+async function heedOverdue(
+  tools: OverdueTools,
+  rollout: RolloutRecord,
+  work: Tracked,
+  first: CallAnswer,
+): Promise<Heard | 'running'> {
+  const { call, dependency } = work;
+  const once = { answer: first, backend: null, runs: [call] };
+  if (dependency === null || !reportsFailure(dependency, first)) return once;
+  const backend = await askProbes(tools, work, dependency, 'now');
+  if (backend.kind !== 'good' || !dependency.idempotent) return { ...once, backend };
+  const second = await askJournal(tools, targetOf(rollout), secondRunOf(call));
+  if (second.kind === 'running') return 'running';
+  if (second.kind !== 'answered') return { ...once, backend };
+  const { answer } = second;
+  const runs = [call, secondRunOf(call)];
+  return { answer, backend: reportsFailure(dependency, answer) ? backend : null, runs };
+}
+
+async function settleAnswered(
+  tools: OverdueTools,
+  overdue: OverdueCall,
+  work: Tracked,
+  { answer, backend, runs }: Heard,
+): Promise<OverdueEnd> {
+  const judged = judgeAnswer({ work, rollout: overdue.rollout }, answer, backend);
+  const end = await settleAs(tools, overdue, work, judged);
+  if (judged.result !== null) await confirm(tools, overdue.rollout, runs);
+  return end;
 }
 
 async function settleAs(
@@ -148,12 +185,14 @@ async function settleAs(
 }
 
 /** Room in the journal; one that is lost is freed with its sandbox. */
-async function confirm({ link }: OverdueTools, { rollout, summary }: OverdueCall): Promise<void> {
-  await link
-    .confirm(targetOf(rollout), [summary.call], AbortSignal.timeout(confirmMs))
-    .catch((thrown: unknown) => {
-      if (!(thrown instanceof LinkError)) throw thrown;
-    });
+async function confirm(
+  { link }: OverdueTools,
+  rollout: RolloutRecord,
+  runs: readonly CallId[],
+): Promise<void> {
+  await link.confirm(targetOf(rollout), runs, AbortSignal.timeout(confirmMs)).catch((thrown: unknown) => {
+    if (!(thrown instanceof LinkError)) throw thrown;
+  });
 }
 
 /** What a sandbox's journal says of a call. `silent`: nobody answered in time. */

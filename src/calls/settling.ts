@@ -4,43 +4,17 @@ import { Barred, type Evidence, Failure } from '../failure/failure.ts';
 import { refusal } from '../claiming/refusal.ts';
 import type { FleetEvent, RolloutEvent } from '../ports/event-log.ts';
 import type { CallStore, Repeated, Settlement, SettleReply } from '../ports/fleet/calls.ts';
-import type { ClaimStore } from '../ports/fleet/claims.ts';
 import type { CallSummary, RolloutRecord } from '../ports/fleet/records.ts';
 import { keepsCalls } from '../model/grader-leaves.ts';
-import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
 import { keptOutput } from './kept-texts.ts';
-import { callConflict, type CallResult, type Running, type StoredResult, type Tracked } from './work.ts';
-import {
-  judgeAnswer,
-  type Judged,
-  type Result,
-  saysBackendFailed,
-  brokenWhileRunning,
-  refusedSettlement,
-} from './judge-call.ts';
+import { callConflict, type CallResult, type StoredResult, type Tracked } from './work.ts';
+import { type Judged, type Result, brokenWhileRunning, refusedSettlement } from './judge-call.ts';
 import { blameOf } from '../failure/codes.ts';
 
 export type SettlingDeps = RetryDeps & {
   readonly calls: Pick<CallStore, 'settle' | 'lookup'>;
-  readonly claims: Pick<ClaimStore, 'find'>;
   readonly record: (event: FleetEvent) => void;
 };
-
-/**
- * Judges an answer. What says that a backend failed is judged by the rollout as it is now, after the tool has ended:
- * whatever the trainer ran beside it was recorded before it ran.
- */
-export async function judgeNow(
-  deps: RetryDeps & Pick<SettlingDeps, 'claims'>,
-  { work, rollout }: Pick<Running, 'work' | 'rollout'>,
-  answer: CallAnswer,
-): Promise<Judged> {
-  if (!saysBackendFailed(work, answer)) return judgeAnswer({ work, rollout }, answer);
-  const { owner } = work.claim;
-  const find = () => deps.claims.find(owner, owner.attempt);
-  const now = await retrying(deps, retryPolicies.storedAnswer, find);
-  return judgeAnswer({ work, rollout: now ?? rollout }, answer);
-}
 
 /**
  * Stored before it is sent. The first to store it also writes the event. What a taint ends with it, the verdict and the other
@@ -58,7 +32,8 @@ export async function settle(
   const known = { waitedMs, answer, keyId: work.keyId, ...(ranIn && { ranIn }), ...textsOf(work, judged) };
   const settlement = { ...judged.settlement, ...known } satisfies Settlement;
   const reply = await retrying(deps, retryPolicies.storedAnswer, () => deps.calls.settle(settlement));
-  if (reply.first) deps.record(settledEvent(work, reply.summary, rollout, settlement, deps.clock.nowMs()));
+  if (reply.first)
+    deps.record(settledEvent(work, reply.summary, { rollout, settlement, judged }, deps.clock.nowMs()));
   return reply;
 }
 
@@ -116,12 +91,17 @@ export const answerExpired = ({ call, admitted }: CallSummary): Failure =>
 /** The rollout's record outlives its calls, so this is hardly ever read. */
 const unsaid = 'it used up what it had';
 
+type Settled = {
+  readonly rollout: RolloutRecord | null;
+  readonly settlement: Settlement;
+  readonly judged: Judged;
+};
+
 /** The one line that the event log keeps of a settled call. */
 function settledEvent(
   work: Tracked,
   summary: CallSummary,
-  rollout: RolloutRecord | null,
-  settlement: Settlement,
+  { rollout, settlement, judged }: Settled,
   atMs: number,
 ): RolloutEvent {
   return {
@@ -135,8 +115,14 @@ function settledEvent(
     blame: blameOf(summary.code),
     epoch: rollout?.epoch ?? null,
     lastCommand: work.command,
-    evidence: { ...answeredBy(settlement, rollout), ...settlement.taint?.evidence },
+    evidence: { ...answeredBy(settlement, rollout), ...settlement.taint?.evidence, ...markOf(judged) },
+    ...(judged.backend && { backend: judged.backend.kind }),
   };
+}
+
+/** A tool that reports a failed backend which probes found good: the model's own answer, unless the failure fell between two probes. */
+function markOf({ backend }: Judged): Evidence {
+  return backend?.kind === 'good' ? { suspected: 'dependency' } : {};
 }
 
 /** An answer from any other life than the one the call went to is refused, so the boot after it is the boot before. */

@@ -1,5 +1,7 @@
+import { createHash } from 'node:crypto';
+import type { Dependency } from '../model/dependency.ts';
 import type { Environment } from '../model/environment.ts';
-import type { CallId } from '../model/ids.ts';
+import { type CallId, callId } from '../model/ids.ts';
 import type { ModelFailure, Outcome } from '../model/outcome.ts';
 import type { Epoch, RolloutKey } from '../model/rollout.ts';
 import type { ClaimRequest } from '../ports/fleet/claims.ts';
@@ -38,10 +40,10 @@ export type Admissible = {
 export type Tracked = Admissible & {
   /** Whether the answer keeps stdout and stderr apart for the caller, beside the text for the model. */
   readonly keepStreams: boolean;
-  /** Exit codes by which the tool's own backend says that it failed; empty where the model chooses the program. */
-  readonly infrastructureExits: readonly number[];
-  /** Whether those codes are sandboxd's own words, which nothing that ran in the sandbox can say in its place. */
-  readonly exitsAreSandboxds: boolean;
+  /** What the tool depends on outside of its sandbox, and by which exit codes it reports its failure; null: nothing. */
+  readonly dependency: Dependency | null;
+  /** The tool is a query: sandboxd itself says whether its database can be read, and nothing that runs there can say so in its place. */
+  readonly isQuery: boolean;
   /** For the event log: what was asked for, shortened. */
   readonly command: string;
   /** For graders that look at calls: what was asked for. Null: nobody looks, or nobody here knows. */
@@ -68,7 +70,13 @@ export type Running = {
   readonly toSend: boolean;
   /** Asks sandboxd for the answer, and may be asked again: sends the call, or attaches to it. */
   readonly ask: Ask;
+  /** The same of its second run: an idempotent call may run once more. */
+  readonly askAgain: Ask;
 };
+
+/** The id of the second run. Callers' ids hold no space, and may be as long as an id may be. */
+export const secondRunOf = (call: CallId): CallId =>
+  callId(`corral again ${createHash('sha256').update(call).digest('hex')}`);
 
 export type Ask = (waitMs: number, signal: AbortSignal) => Promise<CallAnswer | 'running'>;
 

@@ -332,50 +332,65 @@ limits: { output_bytes: 3 }
   });
 
   test.each([
-    '["{q}"]',
-    '[sh, -c, "{q}"]',
-    '[python3, -c, "{q}"]',
-    '[timeout, "5", "{q}"]',
-    '[python3, -I, "{q}"]',
-    '[python3, -m, "{q}"]',
-    '[node, "{q}", x]',
-    '[awk, "{q}", file]',
-    '[tee, "{q}"]',
-  ])('infrastructure_exit where the model chooses the program: %s', async (command) => {
-    const tool = `{ command: ${command}, infrastructure_exit: 75 }`;
-    expect(await mistakes(minimal().replace('{ builtin: shell }', tool))).toEqual([
-      expect.stringContaining('needs a program that the model cannot choose'),
+    'infrastructure_exit: 75',
+    'infrastructure_exit: [75, 76]',
+    'infrastructure_exit: 75, dependency: { exit_code: 75, probe: "tcp://db:1" }',
+  ])('%s was removed, and the mistake says what replaces it', async (exit) => {
+    expect(await mistakes(withTool(`{ command: [look-up, "{q}"], ${exit} }`))).toEqual([
+      expect.stringMatching(/infrastructure_exit was removed: .*`dependency: \{ exit_code: 75, probe:/),
     ]);
   });
 
-  const withExit = (beside: string) => minimal().replace('{ builtin: shell }', `${beside}, look: ${lookUp}`);
-  const lookUp = '{ command: [look-up, "{q}"], infrastructure_exit: 75 }';
-
-  test.each([
-    '{ builtin: shell }',
-    '{ builtin: write_file }',
-    '{ command: ["{program}"] }',
-    '{ command: [python3, "{script}"] }',
-    '{ command: [sh, -c, "{script}"] }',
-    '{ command: [rm, "{path}"] }',
-  ])('infrastructure_exit beside a tool with which the model could cause it: %s', async (beside) => {
-    expect(await mistakes(withExit(beside))).toEqual([
-      expect.stringMatching(
-        /tools\.look\.infrastructure_exit cannot stand beside the tool \w+, which brings/,
-      ),
+  test('a life must hold the wait of its last call for a probe, and no second run: that would not start any more', async () => {
+    const tool = '{ command: [ls], dependency: { exit_code: 75, probe: "tcp://db:1" }, idempotent: true }';
+    expect(await mistakes(`${withTool(tool)}limits: { hard_life: 1h }\n`)).toEqual([
+      expect.stringContaining('must be at least 3731 s, rollout with'),
     ]);
   });
 
+  test('a dependency has its defaults filled in, beside any tool', async () => {
+    const probe = 'http://search:9200/_health';
+    const given = `dependency: { exit_code: 75, probe: "${probe}" }`;
+    expect(await lookWith(given)).toMatchObject({
+      dependency: { exitCodes: [75], probe, everyMs: 5_000, idempotent: false },
+    });
+    const full =
+      'dependency: { exit_code: [75, 76], probe: "tcp://[::1]:80", every_s: 15 }, idempotent: true';
+    expect(await lookWith(full)).toMatchObject({
+      dependency: { exitCodes: [75, 76], probe: 'tcp://[::1]:80', everyMs: 15_000, idempotent: true },
+    });
+  });
+
   test.each([
-    '{ builtin: read_file }',
-    '{ command: [sh, -c, "grep -- \\"$1\\" .", sh, "{q}"] }',
-    '{ command: [python3, /opt/answer.py, "{q}"] }',
-    '{ command: [node, -e, "console.log(1)", "{q}"] }',
-  ])('infrastructure_exit stands beside a tool that takes values only: %s', async (beside) => {
-    const { environment } = await loaded({ 'a.yaml': withExit(beside) });
-    expect(environment.tools['look']?.run).toMatchObject({ infrastructureExits: [75] });
+    ['ftp://a/b', '', 'must be http://…, https://… or tcp://host:port'],
+    ['http://', '', 'must be http://…, https://… or tcp://host:port'],
+    ['tcp://db', '', 'must be tcp://host:port, and nothing behind the port'],
+    ['tcp://db:1/x', '', 'must be tcp://host:port, and nothing behind the port'],
+    ['http://me:secret@db/', '', 'must not hold a user or a password'],
+    ['http://db/', ', every_s: 0', 'must be whole seconds from 1 to 15'],
+    ['http://db/', ', every_s: 16', 'must be whole seconds from 1 to 15'],
+  ])('a dependency with the probe %s%s', async (probe, rest, message) => {
+    const tool = `{ command: [ls], dependency: { exit_code: 75, probe: "${probe}"${rest} } }`;
+    expect(await mistakes(withTool(tool))).toEqual([expect.stringContaining(message)]);
+  });
+
+  test.each([
+    ['{ command: [ls], idempotent: true }', 'is for tools with a dependency'],
+    ['{ builtin: shell, dependency: { exit_code: 75, probe: "tcp://db:1" } }', 'is for commands'],
+    ['{ builtin: shell, idempotent: true }', 'is for commands'],
+  ])('%s', async (tool, message) => {
+    expect(await mistakes(withTool(tool))).toEqual([expect.stringContaining(message)]);
   });
 });
+
+/** What the tool `look` runs, with these fields beside its command. */
+async function lookWith(rest: string) {
+  const tools = `{ builtin: shell }, look: { command: [sh, -s], parameters: {}, ${rest} }`;
+  return (await loaded({ 'a.yaml': withTool(tools) })).environment.tools['look']?.run;
+}
+
+/** The minimal file with another tool. */
+const withTool = (tool: string) => minimal().replace('{ builtin: shell }', tool);
 
 const byRow = (image: string, rest = '') => `${minimal().replace('host', image)}${rest}`;
 

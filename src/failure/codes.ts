@@ -83,7 +83,7 @@ export const failures = {
   sandbox_lost: lost,
   // `settlementOfUnknown` in src/calls/judge-call.ts
   outcome_unknown: lost,
-  // `dependencyFailed` in src/calls/judge-call.ts
+  // `dependencyFailed` in src/calls/judge-call.ts, by the word of `judgeDependency` in src/calls/judge-dependency.ts
   dependency_failed: lost,
 
   // Not a failure of anybody: the work goes on, a repeat attaches.

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { byPolicy, type ByPolicy, lossByPolicy } from './meanings/by-policy.ts';
-import { suspectedOf, verdictOf } from './verdict.ts';
+import { suspectedIn, suspectedOf, verdictOf } from './verdict.ts';
 
 test.each(['sandboxd_killed', 'sandbox_exited', 'boot_changed', 'out_of_memory'] as const)(
   'a sandbox lost by %s may have been broken by a command that left no proof',
@@ -16,8 +16,9 @@ test('a sandbox that went silent under a command may have been starved by it', (
   expect(suspectedOf('outcome_unknown', null)).toBe('command');
 });
 
-test('a tool whose backend failed runs no program that the model chose', () => {
+test('a failed backend has its mark from the probes that saw it', () => {
   expect(suspectedOf('dependency_failed', null)).toBeNull();
+  expect(suspectedIn({ suspected: 'dependency' })).toBe('dependency');
 });
 
 const marked = (told: Readonly<Record<string, ByPolicy>>) =>
@@ -26,8 +27,8 @@ const marked = (told: Readonly<Record<string, ByPolicy>>) =>
 test('what docs/failures.md calls marked is marked, and nothing else', () => {
   const causes = Object.keys(lossByPolicy) as (keyof typeof lossByPolicy)[];
   expect(marked(lossByPolicy)).toEqual(causes.filter((cause) => suspectedOf('sandbox_lost', cause) !== null));
-  // A grader's mark comes with its failure, from whoever saw it.
-  expect(marked(byPolicy)).toEqual(['sandbox_lost', 'outcome_unknown', 'grader_failed']);
+  // The marks of a grader and of a backend come with their failures.
+  expect(marked(byPolicy)).toEqual(['sandbox_lost', 'outcome_unknown', 'dependency_failed', 'grader_failed']);
 });
 
 const lost = { code: 'sandbox_lost', cause: 'sandboxd_killed', suspected: 'command' } as const;

@@ -34,14 +34,14 @@ export function verdictOf({ discarded }: { readonly discarded: Discarded | null 
 }
 
 /**
- * What a verdict is marked with when nobody can tell whether the policy was behind it: a command of its own, or what it
- * answered, of which a judge may be made to fail.
+ * What a verdict is marked with when nobody can tell whether the policy was behind it: a command of its own; what it
+ * answered, of which a judge may be made to fail; or its use of a backend that tools depend on.
  */
-export type Suspected = 'command' | 'answer';
+export type Suspected = 'command' | 'answer' | 'dependency';
 
 /** The mark that a failure's evidence brings along, from whoever saw it. */
 export function suspectedIn({ suspected }: Evidence): Suspected | null {
-  return suspected === 'command' || suspected === 'answer' ? suspected : null;
+  return suspected === 'command' || suspected === 'answer' || suspected === 'dependency' ? suspected : null;
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { DataDigest, EnvironmentName, EnvironmentVersion, TemplateDigest } from './ids.ts';
 import type { Dataset } from './dataset.ts';
+import type { Dependency } from './dependency.ts';
 import type { Grader } from './grader.ts';
 
 /** What a sandbox is created from; pools, waiting lines and breakers are kept by its digest. */
@@ -160,8 +161,10 @@ export type Tool = {
         readonly kind: 'command';
         /** Whole argv elements, or parts of one, may be `{argument}`; never a shell string that we spliced. */
         readonly argv: readonly string[];
-        /** Exit codes by which the tool's own backend says that it failed; only where the model chooses no program. */
-        readonly infrastructureExits: readonly number[];
+        /** Always empty: the release before this one reads it, and the digests of versions cover it. */
+        readonly infrastructureExits?: readonly [];
+        /** Absent: it depends on nothing outside of its sandbox. */
+        readonly dependency?: Dependency;
       }
     | { readonly kind: 'builtin'; readonly tool: 'read_file' | 'write_file' | 'list_files' | 'search' }
     | {

@@ -16,6 +16,9 @@ type OfRollout = Told & {
   readonly version: string;
 };
 
+/** What probes of a backend say: `undecided` where none could be made. */
+export type BackendState = 'failed' | 'good' | 'undecided';
+
 /** What happened to one rollout: of these its story is made. */
 export type RolloutEvent =
   | (OfRollout & {
@@ -25,6 +28,8 @@ export type RolloutEvent =
       readonly epoch: Epoch | null;
       readonly lastCommand: string;
       readonly evidence: Evidence;
+      /** It reported a failed backend, and probes said this of it; absent: it reported none. */
+      readonly backend?: BackendState;
     })
   /**
    * What a call had run whose sandbox was lost under it. Fleet state settles such a call, and only the gateway that had

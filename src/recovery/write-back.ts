@@ -155,9 +155,8 @@ function bound(found: FoundSandbox, provided: ProvidedSandbox, identity: Identit
   }
   const calls = identity.calls.flatMap(callOf);
   const dispatched = calls.length > 0 || identity.filesPut > 0;
-  const trainerActed = identity.filesPut > 0 || calls.some(({ counted }) => !counted);
   const expiresInMs = identity.expiresInMs ?? 0;
-  const rollout = { ...found, owner, label, expiresInMs, dispatched, trainerActed, calls };
+  const rollout = { ...found, owner, label, expiresInMs, dispatched, calls };
   return { kind: 'rollout', rollout };
 }
 

@@ -112,6 +112,14 @@ describe('whose fault', () => {
     expect(told).toMatchObject({ whose: expect.stringContaining('Suspected'), lastCommand: 'make test' });
   });
 
+  test('a backend that the run may have overloaded is named as suspected', () => {
+    const verdict = { kind: 'discard', code: 'dependency_failed' } as const;
+    expect(explain(story({ verdict, suspected: 'dependency' }))).toMatchObject({
+      blame: 'infrastructure',
+      whose: expect.stringMatching(/Suspected: the policy’s use of a backend/),
+    });
+  });
+
   test('a rollout that nobody called any more is the caller’s', () => {
     const told = explain(story({ verdict: { kind: 'discard', code: 'rollout_expired' } }));
     expect(told).toMatchObject({ blame: 'caller', whose: expect.stringContaining('caller’s') });

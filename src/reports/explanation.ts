@@ -63,6 +63,9 @@ function whoseFault(blame: Blame, suspected: Suspected | null): string {
   if (suspected === 'command') {
     return 'Counted as ours. Suspected: a command of the policy; nothing proves it, and nothing rules it out.';
   }
+  if (suspected === 'dependency') {
+    return 'Counted as ours. Suspected: the policy’s use of a backend that its tools depend on; nothing proves it, and nothing rules it out.';
+  }
   if (suspected === 'answer') {
     return 'Counted as ours. Suspected: the policy’s answer, of which the judge may have failed; nothing proves it.';
   }

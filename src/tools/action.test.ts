@@ -12,7 +12,7 @@ const tool = (run: Tool['run']): Tool => ({
   run,
 });
 
-const command = (...argv: string[]) => tool({ kind: 'command', argv, infrastructureExits: [] });
+const command = (...argv: string[]) => tool({ kind: 'command', argv });
 
 describe('a command', () => {
   test('gets each value as part of one argv element, whatever is in it', () => {

@@ -42,7 +42,7 @@ const tool: Tool = {
     additionalProperties: false,
   },
   timeoutMs: 1000,
-  run: { kind: 'command', argv: ['wc', '{path}'], infrastructureExits: [] },
+  run: { kind: 'command', argv: ['wc', '{path}'] },
 };
 
 describe('arguments against the schema of their tool', () => {

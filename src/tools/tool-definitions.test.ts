@@ -9,7 +9,7 @@ const shell: Tool = {
   description: 'Runs a command.',
   parameters: { type: 'object', properties: { command: { type: 'string' } } },
   timeoutMs: 1000,
-  run: { kind: 'command', argv: ['sh', '-c', '{command}'], infrastructureExits: [] },
+  run: { kind: 'command', argv: ['sh', '-c', '{command}'] },
 };
 
 test('a training job is given one URL for each tool, the grader, and what its chat template shows', () => {

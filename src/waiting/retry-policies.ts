@@ -167,7 +167,7 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
     by: ['src/calls/exchange.ts'],
   },
   storedAnswer: {
-    what: 'storing an answer',
+    what: 'storing an answer, and reading what probes say of it',
     on: 'every failure that may pass',
     until: '120 s; then the journal keeps it for whoever asks next',
     again: mayPass,
@@ -175,7 +175,7 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
     pauses: usual,
     // A failover by sentinels, and a controller that writes the fleet back after it.
     withinMs: 120_000,
-    by: ['src/calls/settling.ts'],
+    by: ['src/calls/settling.ts', 'src/calls/heed-dependency.ts'],
   },
   fileEnd: {
     what: 'ending a file transfer',

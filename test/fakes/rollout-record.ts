@@ -55,7 +55,6 @@ export function fakeRollout(given: Partial<RolloutRecord> = {}): RolloutRecord {
     voidedAtMs: null,
     voidReason: null,
     backgroundMs: 0,
-    trainerActed: false,
     ...given,
     state,
   };

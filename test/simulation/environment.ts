@@ -25,15 +25,27 @@ const run: Tool = {
     additionalProperties: false,
   },
   timeoutMs: commandMs,
-  run: { kind: 'command', argv: ['sh', '-c', '{command}'], infrastructureExits: [] },
+  run: { kind: 'command', argv: ['sh', '-c', '{command}'] },
 };
 
-/** Says by its exit code that its backend failed; whether that counts depends on what else ran there. */
-const look: Tool = {
+/** How often the backend of these tools is probed. */
+export const probeEveryMs = 2_000;
+
+/** Needs a backend, and reports its failure by an exit code, which the policy may bring about as well. */
+const looks = (name: 'look' | 'look_twice'): Tool => ({
   ...run,
-  name: 'look',
-  run: { kind: 'command', argv: ['look', '-c', '{command}'], infrastructureExits: [backendFailedExit] },
-};
+  name,
+  run: {
+    kind: 'command',
+    argv: ['look', '-c', '{command}'],
+    dependency: {
+      exitCodes: [backendFailedExit],
+      probe: 'http://backend.example/health',
+      everyMs: probeEveryMs,
+      idempotent: name === 'look_twice',
+    },
+  },
+});
 
 const inSandbox: Grader = {
   kind: 'command',
@@ -111,7 +123,7 @@ function environment(name: string, given: Partial<EnvironmentOfTest>): Environme
     name: environmentName(name),
     version: environmentVersion(`${name}-version-1`),
     template: fakeTemplate({ startTimeoutMs: 8_000 }),
-    tools: { run, look },
+    tools: { run, look: looks('look'), look_twice: looks('look_twice') },
     texts,
     limits,
     pool: { minReady: 1, max: 8, maxAgeMs: 3_600_000 },

@@ -3,6 +3,7 @@ import type { GatewayCore } from '#services/gateway/core-interface.ts';
 import type { GatewayWorld } from '#services/gateway/core-wiring.ts';
 import type { Post } from '#src/adapters/judge-http/ask-once.ts';
 import type { FleetEvent } from '#src/ports/event-log.ts';
+import type { DependencyStore } from '#src/ports/fleet/dependencies.ts';
 import type { GradeStore } from '#src/ports/fleet/grades.ts';
 import type { SandboxLink } from '#src/ports/sandbox-link.ts';
 import type { Actor } from './actors/actor.ts';
@@ -19,6 +20,7 @@ import { type RedisHost, redisLine } from './fleet/redis-line.ts';
 import { TicketQueue } from './fleet/ticket-queue.ts';
 import { controllerPorts, runController, startBudget } from './processes/controllers.ts';
 import { type Gateway, gatewayWorld, startGateway } from './processes/gateways.ts';
+import { Backend } from './processes/backend.ts';
 import { judgePost } from './processes/judge.ts';
 import { type MakeDaemon, Sandboxes } from './sandbox/sandboxes.ts';
 import { simLink } from './sandbox/sim-link.ts';
@@ -78,6 +80,7 @@ export class World {
   readonly faults: Faults;
   /** Null in a world without an actor. */
   readonly stage: Stage | null;
+  readonly backend: Backend;
   readonly sandboxes: Sandboxes;
   readonly engine: Engine;
   readonly redis: RedisHost;
@@ -113,6 +116,7 @@ export class World {
     this.story = new Story(this.scheduler);
     const share = actor === null ? shareOfTroubles(seed) : 0;
     this.faults = new Faults(this.#chance.fork('faults'), this.story, share);
+    this.backend = new Backend(this.scheduler, this.faults, this.#chance.fork('backend'));
     const makeDaemon = this.stage === null ? planted.makeDaemon : actedDaemons(this, this.stage);
     this.sandboxes = new Sandboxes(this, makeDaemon);
     this.engine = new Engine(this.#wireWorld('engine'));
@@ -170,11 +174,16 @@ export class World {
       fleet: processFleet(redisLine(this.redis, process), this.redis.mailbox.messagesFor(process)),
       link: this.#link(process),
       post: this.#judge(process),
+      probe: this.backend.probeFrom(process, this.#chance.fork(`probes of ${process.name}`)),
       chance: this.#chance.fork(process.name),
       record: this.#record,
       onTrouble: (thrown: unknown) => void this.troubles.push(thrown),
     };
-    const ports = { ...gatewayWorld(parts), grades: this.#watchTurns(parts.fleet.grades, process) };
+    const ports = {
+      ...gatewayWorld(parts),
+      grades: this.#watchTurns(parts.fleet.grades, process),
+      dependencies: this.#watchProbes(parts.fleet.dependencies),
+    };
     const { core } = startGateway(process, this.#planted.gateway?.(ports, this) ?? ports);
     const gateway = { process, core: this.#planted.core?.(core) ?? core };
     this.#gateways.push(gateway);
@@ -229,6 +238,22 @@ export class World {
   #process(kind: 'gateway' | 'controller', lateness: number): SimProcess {
     this.#started += 1;
     return new SimProcess(`${kind}-${this.#started}`, this.scheduler, lateness);
+  }
+
+  #watchProbes(dependencies: DependencyStore): DependencyStore {
+    const begun = new Map<number, number>();
+    const takeTurn: DependencyStore['takeTurn'] = async (probed) => {
+      const turn = await dependencies.takeTurn(probed);
+      begun.set(turn.nowMs, this.scheduler.nowMs);
+      return turn;
+    };
+    const record: DependencyStore['record'] = async (probed, beganAtMs, failed) => {
+      await dependencies.record(probed, beganAtMs, failed);
+      const { nowMs } = this.scheduler;
+      const beganMs = begun.get(beganAtMs) ?? nowMs;
+      this.backend.recorded.push({ beganMs, recordedMs: nowMs, failed: failed !== null });
+    };
+    return { ...dependencies, takeTurn, record };
   }
 
   #watchTurns(grades: GradeStore, asker: SimProcess): GradeStore {

@@ -13,12 +13,13 @@ import type { Judge } from '#src/ports/judge.ts';
 import { noTracer, type Tracer } from '#src/ports/tracer.ts';
 import type { CallResult, Caller, EnvironmentRef, OpenRequest } from '#services/gateway/core-interface.ts';
 import { FakeSandboxLink } from '../fakes/sandbox-link.ts';
+import { FakeBackend } from '../fakes/dependency-probe.ts';
 import { type EnvironmentOfTest, fakeEnvironment } from '../fakes/environment.ts';
 import { createFakeRandom } from '../fakes/random.ts';
 import { createFakeWorkMetrics } from '../fakes/work-metrics.ts';
 import { type PrivateRedis, type RedisSettings, startRedis } from './redis.ts';
 
-const sh: Tool = {
+export const sh: Tool = {
   name: 'sh',
   description: 'runs a command',
   parameters: {
@@ -28,14 +29,28 @@ const sh: Tool = {
     additionalProperties: false,
   },
   timeoutMs: 2_000,
-  run: { kind: 'command', argv: ['sh', '-c', '{command}'], infrastructureExits: [] },
+  run: { kind: 'command', argv: ['sh', '-c', '{command}'] },
 };
 
-/** A tool whose program the model does not choose, so that its exit code 75 may say that its backend failed. */
-const lookUp: Tool = {
+/** A second is the shortest interval, and a good backend is probed once more after the call. */
+export const lookUpDependency = {
+  exitCodes: [75],
+  probe: 'http://search.example/health',
+  everyMs: 1_000,
+  idempotent: false,
+} as const;
+
+/** A tool that reports by its exit code 75 that its backend failed. */
+export const lookUp = {
   ...sh,
   name: 'look_up',
-  run: { kind: 'command', argv: ['look-up', '{command}'], infrastructureExits: [75] },
+  run: { kind: 'command', argv: ['look-up', '{command}'], dependency: lookUpDependency },
+} as const satisfies Tool;
+
+/** The same, which may run twice. */
+export const lookUpTwice: Tool = {
+  ...lookUp,
+  run: { ...lookUp.run, dependency: { ...lookUpDependency, idempotent: true } },
 };
 
 export const caller: Caller = {
@@ -53,6 +68,7 @@ export class CoreWorld implements AsyncDisposable {
   readonly link = new FakeSandboxLink();
   readonly events: FleetEvent[] = [];
   readonly work = createFakeWorkMetrics();
+  readonly backend = new FakeBackend();
   readonly environment: EnvironmentOfTest;
   readonly wired: WiredCore;
   readonly #random = createFakeRandom();
@@ -91,6 +107,7 @@ export class CoreWorld implements AsyncDisposable {
         published: this.state.environments,
         link: this.link.asPort(),
         judge,
+        probe: this.backend.probe,
         catalog: offered([this.environment]),
         clock,
         random: this.#random,

@@ -147,6 +147,7 @@ export const rooms: readonly Room[] = [
   },
   // BullMQ takes its connection as an ioredis client.
   { ...adapter('bullmq', 'bullmq', 'ioredis'), may: [...contract, 'src/adapters/redis-client/'] },
+  adapter('dependency-probe', 'undici'),
   adapter('local', 'undici', 'typebox'),
   // The client library's part here is credentials and types; requests go over undici.
   adapter('kubernetes', '@kubernetes/client-node', 'undici', 'typebox'),

@@ -223,6 +223,18 @@ const others: Row = {
       needs: 'event',
       queries: one(thatHappens(['code'], 'corral_gateway_failures_total', 'blame="caller"'), '{{code}}'),
     }),
+    stacked('What do probes say of backends that tools report?', 'perMinute', {
+      columns: 24,
+      reading:
+        'Tool calls that reported a failed backend by their exit code, by environment and what probes of it say.',
+      todo: '`failed`: the environment’s author fixes the backend. `good`: a policy may be imitating the exit code, or the probe sees less than the tool. `undecided`: gateways cannot probe.',
+      limits: { none: 'one report is an incident or an attempt, and the alerts tell which' },
+      needs: 'event',
+      queries: one(
+        thatHappens(['environment', 'backend'], 'corral_backend_reports_total', ofEnvironment),
+        '{{environment}}: {{backend}}',
+      ),
+    }),
   ],
 };
 

@@ -35,7 +35,9 @@ const Summary = Type.Object({
   waitedMs: Type.Number(),
   outputBytes: Type.Number(),
 });
-const Suspected = nullable(Type.Union([Type.Literal('command'), Type.Literal('answer')]));
+const Suspected = nullable(
+  Type.Union([Type.Literal('command'), Type.Literal('answer'), Type.Literal('dependency')]),
+);
 const Verdict = Type.Union([
   Type.Object({ kind: Type.Literal('scorable') }),
   Type.Object({ kind: Type.Literal('discard'), code: Type.String(), cause: Type.Optional(Type.String()) }),
@@ -62,6 +64,9 @@ const eventCheck = Compile(
       epoch: nullable(Type.Object({ sandbox: Type.String(), boot: Type.String() })),
       lastCommand: Type.String(),
       evidence: Scalars,
+      backend: Type.Optional(
+        Type.Union([Type.Literal('failed'), Type.Literal('good'), Type.Literal('undecided')]),
+      ),
     }),
     Type.Object({
       ...ofRollout,

@@ -10,7 +10,11 @@ import type { Instruments } from './instruments.ts';
  */
 export function eventMetrics({ count }: Instruments): (event: FleetEvent) => void {
   return (event) => {
-    if (event.kind === 'call_settled') count('corral_calls_settled_total', callLabels(event));
+    if (event.kind === 'call_settled') {
+      const { backend, environment } = event;
+      count('corral_calls_settled_total', callLabels(event));
+      if (backend !== undefined) count('corral_backend_reports_total', { backend, environment });
+    }
     if (event.kind === 'verdict') count('corral_verdicts_total', verdictLabels(event));
   };
 }

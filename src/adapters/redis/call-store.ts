@@ -156,11 +156,17 @@ function settleAsk(settlement: Settlement) {
     backgroundMs,
     waitedMs: Math.round(waitedMs),
     outputBytes,
-    taint: taint === null ? undefined : { code: taint.code, evidence: evidenceText(taint.evidence) },
+    taint: taint === null ? undefined : taintAsk(taint),
     idleMs: Math.round(idleMs),
     ranIn,
   };
 }
+
+const taintAsk = ({ code, evidence, suspected }: NonNullable<Settlement['taint']>) => ({
+  code,
+  evidence: evidenceText(evidence),
+  ...(suspected && { suspected }),
+});
 
 function toldOf(call: Stored, said: string | undefined, answered: string | undefined): ToldCall {
   const output = keptIn(answered);

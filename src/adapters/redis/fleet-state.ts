@@ -2,6 +2,7 @@ import type { AliasStore, CatalogStore, EnvironmentStore } from '#src/ports/flee
 import type { CallStore } from '#src/ports/fleet/calls.ts';
 import type { ClaimStore } from '#src/ports/fleet/claims.ts';
 import type { ControlStore } from '#src/ports/fleet/controls.ts';
+import type { DependencyStore } from '#src/ports/fleet/dependencies.ts';
 import type { GradeStore } from '#src/ports/fleet/grades.ts';
 import type { LifecycleStore } from '#src/ports/fleet/lifecycle.ts';
 import type { PoolStore } from '#src/ports/fleet/pool.ts';
@@ -22,6 +23,7 @@ import {
 } from './connection.ts';
 import { eventKeeperStore, watchStore } from './watch-store.ts';
 import { controlStore } from './control-store.ts';
+import { dependencyStore } from './dependency-store.ts';
 import { gradeStore } from './grade-store.ts';
 import { keysOf, type Keys } from './keys.ts';
 import { lifecycleStore } from './lifecycle-store.ts';
@@ -60,6 +62,7 @@ export type FleetState = {
   readonly lifecycle: LifecycleStore;
   readonly grades: GradeStore;
   readonly controls: ControlStore;
+  readonly dependencies: DependencyStore;
   readonly pool: PoolStore;
   readonly reports: ReportStore;
   readonly watch: FleetWatch;
@@ -133,6 +136,7 @@ function assemble(
     lifecycle: lifecycleStore(run),
     grades: gradeStore(run),
     controls: controlStore(run),
+    dependencies: dependencyStore(run),
     pool: poolStore(run, keys, messages),
     reports: reportStore(run),
     environments: environmentStore(run),

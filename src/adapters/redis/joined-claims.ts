@@ -98,7 +98,6 @@ function createdRecord(request: ClaimRequest, created: Created): RolloutRecord {
     voidedAtMs: null,
     voidReason: null,
     backgroundMs: 0,
-    trainerActed: false,
     closedBy: null,
   };
 }

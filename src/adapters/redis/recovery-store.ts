@@ -45,7 +45,7 @@ export function recoveryStore(run: RunScript): RecoveryStore {
 }
 
 function restoreAsk({ owner, expiresInMs, calls, label, ...found }: FoundRollout) {
-  const { sandbox, template, boot, address, dispatched, trainerActed } = found;
+  const { sandbox, template, boot, address, dispatched } = found;
   return {
     id: rolloutKey(owner),
     sandbox,
@@ -56,7 +56,6 @@ function restoreAsk({ owner, expiresInMs, calls, label, ...found }: FoundRollout
     kept: [...keptOfLabel(label)],
     expiresInMs: Math.round(expiresInMs),
     dispatched,
-    trainerActed,
     calls: calls.map((call) => ({ ...call, tool: storedTool(call.tool) })),
   };
 }

@@ -6,6 +6,7 @@ import { aliases } from './scripts/aliases.ts';
 import { calls } from './scripts/calls.ts';
 import { claim } from './scripts/claim.ts';
 import { controls } from './scripts/controls.ts';
+import { dependencies } from './scripts/dependencies.ts';
 import { environments } from './scripts/environments.ts';
 import { grading } from './scripts/grading.ts';
 import { launching } from './scripts/launching.ts';
@@ -139,6 +140,7 @@ export const scripts = {
   calls,
   claim,
   controls,
+  dependencies,
   environments,
   grading,
   launching,
@@ -156,6 +158,7 @@ export const contracts = {
   ...calls,
   ...claim,
   ...controls,
+  ...dependencies,
   ...environments,
   ...grading,
   ...launching,

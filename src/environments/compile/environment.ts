@@ -1,4 +1,5 @@
-import type { Environment, Limits } from '#src/model/environment.ts';
+import { longestProbeWaitMs } from '#src/model/dependency.ts';
+import type { Environment, Limits, Tool } from '#src/model/environment.ts';
 import { graderFields, reservedField, type GraderLeaf, graderLeaves } from '#src/model/grader-leaves.ts';
 import { aroundFreshMs, aroundGraderMs, type CallSelector, type Grader } from '#src/model/grader.ts';
 import { environmentName } from '#src/model/ids.ts';
@@ -129,10 +130,7 @@ function checkTimes({ limits, tools, grader }: Timed, report: Report): void {
       `must be at least ${gradingMs / 1000} s, the longest that the grader's parts may take together: a policy that makes them slow would have its rollout discarded, instead of what on_timeout says`,
     );
   }
-  const lastCallMs = Math.max(
-    0,
-    ...Object.values(tools).map(({ timeoutMs }) => Math.min(timeoutMs, longestTimeoutMs)),
-  );
+  const lastCallMs = Math.max(0, ...Object.values(tools).map(longestCallMs));
   if (limits.hardLifeMs > longestLifeMs) {
     report(
       ['limits', 'hard_life'],
@@ -146,6 +144,12 @@ function checkTimes({ limits, tools, grader }: Timed, report: Report): void {
       `must be at least ${lifeMs / 1000} s, rollout with a last call and the grade: a policy that is slow would have its sandbox end under its grade`,
     );
   }
+}
+
+/** With the wait for a probe. A second run does not start after the rollout's time either, so it adds no timeout. */
+function longestCallMs({ timeoutMs, run }: Tool): number {
+  const dependency = run.kind === 'command' ? run.dependency : undefined;
+  return Math.min(timeoutMs, longestTimeoutMs) + (dependency ? longestProbeWaitMs(dependency) : 0);
 }
 
 type Timed = Pick<Environment, 'limits' | 'tools' | 'grader'>;

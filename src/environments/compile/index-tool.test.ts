@@ -74,8 +74,8 @@ describe('a tool that is a query', () => {
   test.each<[string, string, string?]>([
     ['with a command beside it', `{ command: [ls], index: { database: /d/a.db, sql: "SELECT 1" } }`],
     [
-      'with an exit code that is ours',
-      `{ infrastructure_exit: 75, index: { database: /d/a.db, sql: "SELECT 1" } }`,
+      'with a dependency',
+      `{ dependency: { exit_code: 75, probe: "tcp://db:1" }, index: { database: /d/a.db, sql: "SELECT 1" } }`,
     ],
     ['that writes', inFile('/data/a.db', 'DELETE FROM t')],
     [

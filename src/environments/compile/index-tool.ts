@@ -3,6 +3,7 @@ import { itemFieldOf, splitAtPlaceholders } from '#src/model/placeholder.ts';
 import { itemParameter } from '#src/tools/action.ts';
 import type { Report } from '../mistakes.ts';
 import type { IndexYaml } from '../schema/environment.ts';
+import { refuseDependency } from './dependency.ts';
 import { compileParameters, parameterNames, textParameters } from './parameters.ts';
 import type { InHand } from './tools.ts';
 
@@ -11,9 +12,7 @@ const nothingFound = 'Nothing found.';
 /** A tool that is a query of a database: the SQL is the author's, and what the model writes is only ever bound to it. */
 export function indexTool(inHand: InHand, yaml: IndexYaml, timeoutMs: number): Tool {
   const { name, yaml: tool, place, report } = inHand;
-  if (tool.infrastructure_exit !== undefined) {
-    report([...place, 'infrastructure_exit'], 'is for commands; leave it out');
-  }
+  refuseDependency(inHand, 'a query depends on nothing outside of its sandbox');
   if (!/^\s*(?:select|with)\b/i.test(yaml.sql)) {
     report(
       [...place, 'index', 'sql'],

@@ -3,7 +3,8 @@ import { itemFieldOf, placeholdersIn } from '#src/model/placeholder.ts';
 import type { Path, Report } from '../mistakes.ts';
 import { parseDurationMs } from '../quantities.ts';
 import type { BuiltinToolName, ToolYaml } from '../schema/environment.ts';
-import { bringsModelsOwn, modelChoosesProgram, splicedScript, unknownPlaceholder } from './command-rules.ts';
+import { splicedScript, unknownPlaceholder } from './command-rules.ts';
+import { compileDependency, refuseDependency } from './dependency.ts';
 import { indexTool } from './index-tool.ts';
 import { compileParameters, parameterNames, textParameters } from './parameters.ts';
 
@@ -31,23 +32,7 @@ export function compileTools(
   const compiled = Object.entries(tools).map(([name, yaml]) =>
     compileTool({ name, yaml, place: ['tools', name], expose, report }),
   );
-  checkExits(compiled, report);
   return Object.fromEntries(compiled.map((tool) => [tool.name, tool]));
-}
-
-/** `infrastructure_exit` discards a rollout, so nothing that the model can do may bring that exit code about. */
-function checkExits(tools: readonly Tool[], report: Report): void {
-  for (const tool of tools) {
-    if (tool.run.kind !== 'command' || tool.run.infrastructureExits.length === 0) continue;
-    const beside = tools.find((other) => other !== tool && bringsModelsOwn(other.run));
-    if (beside === undefined) continue;
-    report(
-      ['tools', tool.name, 'infrastructure_exit'],
-      `cannot stand beside the tool ${beside.name}, which brings programs or files of the model's own into the sandbox: ` +
-        `with those it could remove what ${tool.name} needs, trace it or starve it, and so have a bad rollout discarded; ` +
-        `take infrastructure_exit off, or ${beside.name} out of this environment`,
-    );
-  }
 }
 
 function compileTool(inHand: InHand): Tool {
@@ -69,14 +54,11 @@ function compileTool(inHand: InHand): Tool {
     : builtinTool(inHand, yaml.builtin, timeoutMs);
 }
 
-function builtinTool(
-  { name, yaml, place, report }: InHand,
-  builtin: BuiltinToolName,
-  timeoutMs: number,
-): Tool {
-  for (const field of ['parameters', 'infrastructure_exit'] as const) {
-    if (yaml[field] !== undefined) report([...place, field], 'is fixed for a builtin tool; leave it out');
-  }
+function builtinTool(inHand: InHand, builtin: BuiltinToolName, timeoutMs: number): Tool {
+  const { name, yaml, place, report } = inHand;
+  if (yaml.parameters !== undefined)
+    report([...place, 'parameters'], 'is fixed for a builtin tool; leave it out');
+  refuseDependency(inHand, 'a builtin tool depends on nothing outside of its sandbox');
   const { description, parameters } = builtinTools[builtin];
   const run: Tool['run'] =
     builtin === 'shell'
@@ -95,7 +77,7 @@ function commandTool(inHand: InHand, timeoutMs: number): Tool {
     description: yaml.description ?? `Runs ${name} in the workspace and returns its output. ${freshProcess}`,
     parameters,
     timeoutMs,
-    run: { kind: 'command', argv, infrastructureExits: exitsOf(inHand, argv) },
+    run: { kind: 'command', argv, infrastructureExits: [], ...compileDependency(inHand) },
   };
 }
 
@@ -116,17 +98,6 @@ function checkCommand(
 ): void {
   const rules = [unknownPlaceholder(argv, parameterNames(parameters), expose), splicedScript(argv)];
   for (const broken of rules) if (broken !== null) report([...place, 'command'], broken);
-}
-
-function exitsOf({ yaml, place, report }: InHand, argv: readonly string[]): readonly number[] {
-  const exits = [yaml.infrastructure_exit ?? []].flat();
-  if (exits.length > 0 && modelChoosesProgram(argv)) {
-    report(
-      [...place, 'infrastructure_exit'],
-      'needs a program that the model cannot choose: here it could exit with that code whenever it likes, and have a bad rollout discarded',
-    );
-  }
-  return exits;
 }
 
 type BuiltinDefinition = { readonly description: string; readonly parameters: JsonSchema };

@@ -53,6 +53,27 @@ const Builtin = Type.Enum(['shell', 'read_file', 'write_file', 'list_files', 'se
 
 const ExitCode = Type.Integer({ minimum: 1, maximum: 255 });
 
+/** An answer waits for a probe, so for up to this long and the probe's own time. */
+const longestProbeIntervalS = 15;
+
+const DependencySchema = strict({
+  exit_code: Type.Union([ExitCode, Type.Array(ExitCode, { minItems: 1 })], {
+    description: 'an exit code from 1 to 255, or a list',
+  }),
+  probe: Type.String({
+    pattern: '^(?:https?|tcp)://',
+    maxLength: 500,
+    description: 'http://…, https://… or tcp://host:port',
+  }),
+  every_s: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: longestProbeIntervalS,
+      description: `whole seconds from 1 to ${longestProbeIntervalS}`,
+    }),
+  ),
+});
+
 const Index = strict({
   database: AbsolutePath,
   sql: Type.String({ minLength: 1, description: 'one SELECT' }),
@@ -60,18 +81,27 @@ const Index = strict({
   none: Type.Optional(Type.String({ minLength: 1 })),
 });
 
+/** Earlier versions believed the exit code alone, so a policy could discard its bad rollouts with it. */
+const removedToolFields = {
+  infrastructure_exit:
+    'was removed: any program in the sandbox can end with any code, so the code alone proves nothing; write ' +
+    '`dependency: { exit_code: 75, probe: "http://host:port/health", every_s: 5 }` in its place, so that Corral asks the backend itself',
+};
+
 /** One tool. Its parameters have two notations and are read by `compile/parameters.ts`. */
-export const ToolSchema = strict({
-  command: Type.Optional(Argv),
-  builtin: Type.Optional(Builtin),
-  index: Type.Optional(Index),
-  description: Type.Optional(Type.String({ minLength: 1 })),
-  parameters: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
-  timeout: Type.Optional(Duration),
-  infrastructure_exit: Type.Optional(
-    Type.Union([ExitCode, Type.Array(ExitCode)], { description: 'an exit code from 1 to 255, or a list' }),
-  ),
-});
+export const ToolSchema = strict(
+  {
+    command: Type.Optional(Argv),
+    builtin: Type.Optional(Builtin),
+    index: Type.Optional(Index),
+    description: Type.Optional(Type.String({ minLength: 1 })),
+    parameters: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    timeout: Type.Optional(Duration),
+    dependency: Type.Optional(DependencySchema),
+    idempotent: Type.Optional(Type.Boolean({ description: 'true or false' })),
+  },
+  { removed: removedToolFields },
+);
 export type BuiltinToolName = Static<typeof Builtin>;
 export type IndexYaml = Static<typeof Index>;
 export type ToolYaml = Static<typeof ToolSchema>;

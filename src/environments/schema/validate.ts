@@ -86,8 +86,12 @@ function textOf(error: ErrorObject, param: string): string {
   return String(params[param]);
 }
 
-/** Where the author chooses the names, the schema's title says how they look; elsewhere only ours are known. */
-function unknownName({ parentSchema }: ErrorObject): string {
+/** Where the author chooses the names, the schema's title says how they look; elsewhere only ours are known, and a removed one says what replaces it. */
+function unknownName(error: ErrorObject): string {
+  const { parentSchema } = error;
+  const removed = Object.entries<string>(parentSchema?.['removed'] ?? {});
+  const replaced = removed.find(([name]) => name === textOf(error, 'additionalProperty'));
+  if (replaced !== undefined) return replaced[1];
   const rule: unknown = parentSchema?.['title'];
   if (typeof rule === 'string') return `has no good name: ${rule}`;
   const known: unknown = parentSchema?.['properties'];

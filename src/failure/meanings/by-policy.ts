@@ -38,8 +38,8 @@ export const byPolicy: Readonly<Record<FailureCode, ByPolicy>> = {
   outcome_unknown: marked(
     'Where it starves sandboxd for longer than its call may last. Calls that wait behind others of its own do not count: sandboxd says that it has them.',
   ),
-  dependency_failed: no(
-    '`infrastructure_exit` is refused beside tools that bring its programs or files in, and an ordinary exit code after the trainer’s own commands and files. What a tool of the environment’s own does with its values is the author’s. What a database says of itself, no policy can write.',
+  dependency_failed: marked(
+    'Witness: a probe of the backend by a gateway, from outside of the sandbox. Marked if that proves less: the rollout’s run makes most of the backend’s calls and may have overloaded it; no probe has been good for a day; or no probe could be made. A query’s broken database is sandboxd’s word, which no policy can write.',
   ),
   still_running: setting(
     'One call ends within a request. At most 48 run at once, and those beyond what a sandbox keeps room for (8 MiB, twice `output_bytes` each: 16 of the largest) wait for one another: keep three `timeout`s below the 36 minutes of four requests; `limits.grade` too.',

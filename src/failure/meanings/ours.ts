@@ -87,10 +87,11 @@ export const lostState = {
   },
   dependency_failed: {
     means:
-      'A tool said, by an exit code of its `infrastructure_exit`, that its own backend failed, or the database of a tool with `index` could not be read any more; what the policy saw is not what the task is about.',
-    evidence: '`tool`, `exit_code`, and `said`: the beginning of its stderr.',
+      'A tool reported by an exit code of its `dependency` that its backend failed, and Corral’s own probe of that backend failed at the time of the call, or no probe could be made. Or the database of a tool with `index` could not be read any more. What the policy saw is not what the task is about.',
+    evidence:
+      '`tool`, `exit_code`, and `said`: the beginning of its stderr. `probe`: its host; `probed`: how the probe failed, or why there was none. `doubt`: why the policy may have caused it, with `suspected: dependency`.',
     operator:
-      'Mend the backend. A database breaks by its disk, or by who changes a `source` under running sandboxes. Where the model’s own arguments can cause that exit code, the environment’s author must take it off `infrastructure_exit`: a policy could discard its bad rollouts with it.',
+      'Fix the backend. `doubt` names a run that makes most of its calls: give the backend room, or the run fewer rollouts at once. If it says that no probe was ever good, gateways cannot reach the address: open their egress. A database breaks by its disk, or if a `source` is changed under running sandboxes.',
   },
 } as const satisfies Partial<Record<FailureCode, Meaning>>;
 

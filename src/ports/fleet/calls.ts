@@ -1,5 +1,6 @@
 import type { FailureCode } from '#src/failure/codes.ts';
 import type { Evidence } from '#src/failure/failure.ts';
+import type { Suspected } from '#src/failure/verdict.ts';
 import type { CallId, SandboxId } from '#src/model/ids.ts';
 import type { Admitted, Outcome } from '#src/model/outcome.ts';
 import type { CallSummary, RolloutRecord } from './records.ts';
@@ -98,7 +99,12 @@ export type Settlement = {
   /** What a repeat gets, face-independent JSON; null for infrastructure failures. */
   readonly answer: string | null;
   /** An infrastructure failure that leaves the state of the rollout unknown. */
-  readonly taint: { readonly code: FailureCode; readonly evidence: Evidence } | null;
+  readonly taint: {
+    readonly code: FailureCode;
+    readonly evidence: Evidence;
+    /** The policy may have been behind it. */
+    readonly suspected?: Suspected | null;
+  } | null;
   /** Where it ran, as far as is known. */
   readonly ranIn?: SandboxId;
   readonly idleMs: number;

@@ -35,8 +35,6 @@ export type FoundRollout = FoundSandbox & {
   readonly expiresInMs: number;
   /** Something ran or was put there: the rollout has a state that it could lose. */
   readonly dispatched: boolean;
-  /** The trainer ran a command or put a file there itself. */
-  readonly trainerActed: boolean;
   readonly calls: readonly FoundCall[];
 };
 

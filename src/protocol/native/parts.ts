@@ -14,8 +14,9 @@ export const VerdictAnswer = Type.Union([
     code: Type.String(),
     cause: Type.Optional(Type.String()),
     suspected: Type.Optional(
-      Type.Union([Type.Literal('command'), Type.Literal('answer')], {
-        description: "nobody can tell whether the policy's own command, or its answer, did it",
+      Type.Union([Type.Literal('command'), Type.Literal('answer'), Type.Literal('dependency')], {
+        description:
+          "nobody can tell whether the policy's own command, its answer, or its use of a backend did it",
       }),
     ),
   }),

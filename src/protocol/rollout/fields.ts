@@ -220,8 +220,6 @@ export const rolloutFields = {
   calls: { ...number, over: 'always', view: 'call_count' },
   /** How long processes worked between its calls, in milliseconds, for graders that charge time. */
   backgroundMs: sum,
-  /** The trainer ran a command or wrote a file here itself, so what runs may be anybody's, the policy's too. */
-  trainerActed: flag,
   placedAtMs: { ...time, over: 'always', view: 'placed_at' },
   claimedAtMs: { ...timeOrNull, view: 'claimed_at' },
   activeAtMs: { ...timeOrNull, view: 'active_at' },

@@ -7,8 +7,6 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { loadEnvironments } from '#src/environments/load-environments.ts';
-import { environmentFolder, mistakesOf } from '#test/support/environment-folder.ts';
 import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
 
 /*
@@ -42,11 +40,12 @@ pool: { min_ready: 2, max: 6 }
 /** A grader that takes the policy at its word: what it reads is what it writes as the score. */
 const led = shell('led').replace("'echo 0.25 >", "'as-policy --timeout 2 cat said >");
 
-const looking = `
+/** `port`: of a server that answers whatever it is asked. */
+const looking = (port: number) => `
 name: looking
 sandbox: { image: host, disk: 32Mi }
 tools:
-  look: { command: [sh, -c, 'cat data 2>&1 || exit 75'], infrastructure_exit: 75, parameters: {} }
+  look: { command: [sh, -c, "{command}"], dependency: { exit_code: 75, probe: "tcp://127.0.0.1:${port}", every_s: 1 } }
 grader: { kind: text, reference: item.answer }
 pool: { min_ready: 1, max: 2 }
 `;
@@ -117,7 +116,7 @@ beforeAll(async () => {
       crowded,
       hurried,
       led,
-      looking,
+      looking: looking(port),
       judged: judged(port),
       searching: searching(data),
     },
@@ -285,26 +284,15 @@ test.each(Object.keys(refusals))(
   },
 );
 
-test('a tool’s word that its backend failed, beside a shell: refused when the environment is loaded', async () => {
-  const yaml = looking.replace('tools:\n', 'tools:\n  shell: { builtin: shell }\n');
-  await using folder = await environmentFolder({ 'a.yaml': yaml });
-  expect(await mistakesOf(folder.path, loadEnvironments(folder.path))).toEqual([
-    expect.stringContaining('infrastructure_exit cannot stand beside the tool shell'),
-  ]);
-});
-
-test('the same word after the trainer has let the policy’s command in: an exit code like others, and a score', async () => {
-  await corral.native.open('let-in', 'looking');
-  const exec = { call_id: 'e1', command: 'rm -f data' };
-  expect(await corral.native.post('/v1/rollouts/let-in/exec', exec)).toMatchObject({ status: 200 });
-  const look = { call_id: 'c1', name: 'look', arguments: {} };
-  expect(await corral.native.post('/v1/rollouts/let-in/calls', look)).toMatchObject({
-    status: 200,
-    body: { exit_code: 75, outcome: 'completed' },
-  });
-  expect(
-    await corral.native.post('/v1/rollouts/let-in/grade', { sample: { output_text: 'no' } }),
-  ).toMatchObject({
+test.each([
+  ['a program that no list has', `mawk -- 'BEGIN{exit 75}'`],
+  ['a script on stdin', 'echo exit 75 | sh -s'],
+])('end a tool with the exit code of a failed backend, by %s: 200, and a score', async (how, command) => {
+  const trace = `backend ${how}`.replaceAll(' ', '-');
+  const look = { trace, tool: 'look', arguments: { command }, environment: 'looking' };
+  expect(await corral.rft.call({ ...look, call: 'c1' })).toMatchObject({ status: 200 });
+  const sample = { output_text: 'no' };
+  expect(await corral.rft.grade({ trace, environment: 'looking', sample })).toMatchObject({
     status: 200,
     body: { score: 0 },
   });

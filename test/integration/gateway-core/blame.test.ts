@@ -49,9 +49,10 @@ test.each([
   expect(await world.sh('trace_1', 'call_1', 'x')).toMatchObject({ outcome, code });
 });
 
-test('a tool whose backend failed by its own word taints the rollout: no result, no grade', async () => {
+test('a tool whose backend failed taints the rollout: no result, no grade', async () => {
   await using world = await CoreWorld.start();
   await world.ready();
+  world.backend.state = 'answered 503';
   world.link.behaviour = () =>
     answering({ stderr: 'index is down', ending: { kind: 'exited', exitCode: 75 } });
   await expect(world.call('trace_1', 'call_1', 'look_up', { command: 'x' })).rejects.toMatchObject({
@@ -62,7 +63,7 @@ test('a tool whose backend failed by its own word taints the rollout: no result,
   await expect(world.grade('trace_1', 'yes')).rejects.toMatchObject({ code: 'dependency_failed' });
 });
 
-test('the same exit code of a program that the model chose is the model’s', async () => {
+test('the same exit code of a tool that depends on nothing is the model’s', async () => {
   await using world = await CoreWorld.start();
   await world.ready();
   world.link.behaviour = () => answering({ ending: { kind: 'exited', exitCode: 75 } });

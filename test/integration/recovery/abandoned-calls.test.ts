@@ -2,15 +2,20 @@ import { expect, test } from 'vitest';
 import { LinkError } from '#src/ports/sandbox-link.ts';
 import { callId } from '#src/model/ids.ts';
 import { targetOf } from '#src/claiming/target.ts';
+import { secondRunOf } from '#src/calls/work.ts';
 import { callDigest } from '#src/tools/arguments.ts';
 import { answering } from '#test/fakes/sandbox-link.ts';
+import { lookUpDependency, lookUpTwice, sh } from '#test/support/core-world.ts';
 import { RecoveryWorld } from './world.ts';
 
 const minute = 60_000;
 
 /** A rollout with one call done, and a second that was admitted by a gateway which then died. */
-async function abandoned(tool = 'sh'): Promise<RecoveryWorld> {
-  const world = await RecoveryWorld.start();
+async function abandoned(
+  tool = 'sh',
+  given: Parameters<typeof RecoveryWorld.start>[0] = {},
+): Promise<RecoveryWorld> {
+  const world = await RecoveryWorld.start(given);
   await world.ready();
   await world.core.sh('a', 'c1', 'echo one');
   const { key } = await world.record('a');
@@ -30,11 +35,11 @@ async function abandoned(tool = 'sh'): Promise<RecoveryWorld> {
 const digestOf = (tool: string) => callDigest(tool, { command: 'echo two' });
 
 /** What the gateway had sent before it died. */
-async function sent(world: RecoveryWorld, tool = 'sh') {
+async function sent(world: RecoveryWorld, tool = 'sh', call = callId('c2')) {
   const target = targetOf(await world.record('a'));
   const action = { kind: 'exec', argv: ['echo two'] } as const;
   const request = { digest: digestOf(tool), action, timeoutMs: minute, keepBytes: 1_000 };
-  return world.link.call(target, 'c2', request, 0, new AbortController().signal);
+  return world.link.call(target, call, request, 0, new AbortController().signal);
 }
 
 const journal = async (world: RecoveryWorld) =>
@@ -118,14 +123,51 @@ test('another life of the sandbox: lost through the one door', async () => {
   expect(verdicts(world)).toMatchObject([{ verdict: { code: 'sandbox_lost' } }]);
 });
 
-test('an answer that says that the tool’s backend failed taints, as it would have with its gateway', async () => {
+test('an answer that reports a failed backend, of which a probe knows, taints as it would have with its gateway', async () => {
   await using world = await abandoned('look_up');
   world.link.behaviour = () => answering({ ending: { kind: 'exited', exitCode: 75 } });
   await sent(world, 'look_up');
+  await recordProbe(world, 'answered 503');
   expect(await world.settleOverdue()).toEqual({ settled: 1 });
   expect(await world.record('a')).toMatchObject({ discarded: { code: 'dependency_failed' } });
   expect(verdicts(world)).toMatchObject([{ verdict: { code: 'dependency_failed' } }]);
 });
+
+test('the same where a good probe is known: the model’s own end; where none is, a discard with a mark', async () => {
+  for (const [probed, discarded] of [
+    [true, null],
+    [false, { code: 'dependency_failed', suspected: 'dependency' }],
+  ] as const) {
+    await using world = await abandoned('look_up');
+    world.link.behaviour = () => answering({ ending: { kind: 'exited', exitCode: 75 } });
+    await sent(world, 'look_up');
+    if (probed) await recordProbe(world, null);
+    expect(await world.settleOverdue()).toEqual({ settled: 1 });
+    const record = await world.record('a');
+    if (discarded === null) expect(record.discarded).toBeNull();
+    else expect(record.discarded).toMatchObject(discarded);
+  }
+});
+
+test('an idempotent call that its gateway had begun to run again is settled by its second answer', async () => {
+  await using world = await abandoned('look_up', { tools: { sh, look_up: lookUpTwice } });
+  world.link.behaviour = () => answering({ ending: { kind: 'exited', exitCode: 75 } });
+  await sent(world, 'look_up');
+  world.link.behaviour = () => answering({ stdout: 'found' });
+  await sent(world, 'look_up', secondRunOf(callId('c2')));
+  await recordProbe(world, null);
+  expect(await world.settleOverdue()).toEqual({ settled: 1 });
+  expect(settlements(world)).toMatchObject([{ summary: { outcome: 'completed', exitCode: 0 } }]);
+  const states = (await journal(world)).map(({ state }) => state);
+  expect(states.slice(-2)).toEqual(['confirmed', 'confirmed']);
+});
+
+/** What a gateway had seen of the backend before it died. */
+async function recordProbe(world: RecoveryWorld, failed: string | null): Promise<void> {
+  const { dependencies } = world.core.state;
+  const { nowMs } = await dependencies.takeTurn(lookUpDependency);
+  await dependencies.record(lookUpDependency, nowMs, failed);
+}
 
 test('a call whose environment nobody knows any more is settled too, as what nobody can judge', async () => {
   await using world = await abandoned();

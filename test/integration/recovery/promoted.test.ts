@@ -228,6 +228,7 @@ test('a rollout whose sandbox is not in the list any more is lost, through the o
 test('a taint that it kept stays, although the sandbox still answers', async () => {
   await using world = await RecoveryWorld.start();
   const sandbox = await world.ready();
+  world.core.backend.state = 'answered 503';
   world.link.behaviour = () => answering({ ending: { kind: 'exited', exitCode: 75 } });
   await world.core.call('a', 'c1', 'look_up', { command: 'x' }).catch(() => undefined);
   await world.promote(async () => undefined);

@@ -20,6 +20,7 @@ test('a rollout whose calls are all known is graded after Redis forgot it', asyn
 test('a taint that Redis forgot comes back: the answer that tainted is judged again, and nothing is scored', async () => {
   await using world = await RecoveryWorld.start();
   await world.ready();
+  world.core.backend.state = 'answered 503';
   world.link.behaviour = () => answering({ ending: { kind: 'exited', exitCode: 75 } });
   const call = world.core.call('a', 'c1', 'look_up', { command: 'x' });
   await expect(call).rejects.toMatchObject({ code: 'dependency_failed' });

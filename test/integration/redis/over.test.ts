@@ -295,7 +295,6 @@ const foundOf = (rollout: RolloutRecord, state: FoundCall['state']): FoundRollou
   label: { ...labelOf(rollout), idleMs: 15 * minute, hardLifeMs: 120 * minute },
   expiresInMs: 100 * minute,
   dispatched: true,
-  trainerActed: false,
   calls: [{ call: callId('call-1'), tool: 'shell', digest: 'd', counted: true, state }],
 });
 

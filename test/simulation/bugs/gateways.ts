@@ -3,6 +3,7 @@ import type { GatewayCore } from '#services/gateway/core-interface.ts';
 import { asFailure, Failure } from '#src/failure/failure.ts';
 import { callId } from '#src/model/ids.ts';
 import { type RolloutKey, rolloutKey } from '#src/model/rollout.ts';
+import type { ProbeRecord } from '#src/ports/fleet/dependencies.ts';
 import { LinkError } from '#src/ports/sandbox-link.ts';
 import type { World } from '../world.ts';
 import { answering } from '#test/fakes/sandbox-link.ts';
@@ -222,4 +223,26 @@ export function lostGraderIsZero(ports: GatewayWorld): GatewayWorld {
     }
   };
   return { ...ports, link: { ...ports.link, call } };
+}
+
+/** The exit code alone is believed, whatever probes say. */
+export function believesTheExit(ports: GatewayWorld): GatewayWorld {
+  return withProbes(ports, (record) => {
+    const seen = { beganAtMs: record.nowMs, endedAtMs: record.nowMs, failed: 'the tool says so' };
+    return { ...record, goodAtMs: record.nowMs, results: [...record.results, seen] };
+  });
+}
+
+/** A probe that failed is taken for one that was good. */
+export function heedsNoProbe(ports: GatewayWorld): GatewayWorld {
+  return withProbes(ports, (record) => {
+    const results = record.results.map((result) => ({ ...result, failed: null }));
+    return { ...record, results };
+  });
+}
+
+function withProbes(ports: GatewayWorld, change: (record: ProbeRecord) => ProbeRecord): GatewayWorld {
+  const read: GatewayWorld['dependencies']['read'] = async (...asked) =>
+    change(await ports.dependencies.read(...asked));
+  return { ...ports, dependencies: { ...ports.dependencies, read } };
 }

@@ -1,12 +1,14 @@
 import type { Planted } from '../world.ts';
 import {
   afterTaint,
+  believesTheExit,
   blamesItsMemory,
   callsTwiceNamed,
   chargesTheWait,
   comparesNoArguments,
   endsNothing,
   failedJudgeIsZero,
+  heedsNoProbe,
   lostGraderIsZero,
   madeUpExit,
   missesArtifacts,
@@ -41,10 +43,9 @@ const plantedBugsByName = {
     'local lifeMs = timing.keptForRepeatsMs',
   ),
   'the journal is forgotten between two tries': { makeDaemon: forgetsItsJournal },
-  'a taint is not written': replacing(
-    'ask.taint and Ending.taint(id, ask.taint.code, ask.taint.evidence)',
-    'false',
-  ),
+  'a taint is not written': replacing('ask.taint and Ending.taint(id, ask.taint)', 'false'),
+  'a tool’s word of its backend is believed without a probe': { gateway: believesTheExit },
+  'a failed probe is taken for a good one': { gateway: heedsNoProbe },
   'a taint is lost when the state changes': replacing(
     "'verdict', 'discarded', 'discarded', cjson.encode(discarded), 'discard', what.code)",
     "'verdict', 'open')",
@@ -105,10 +106,6 @@ const plantedBugsByName = {
   'half of what a judge says is a score': { judge: readsOn },
   'a judge that gives no score gives a zero': { gateway: failedJudgeIsZero },
   'a judge that refuses everybody gives a score': { judge: believesRefusals },
-  'what a trainer runs itself is forgotten': replacing(
-    "if budget or tool == 'get_file' then",
-    'if true then',
-  ),
   'a rollout that broke its sandbox is discarded': replacing(
     'if brokenReason and dispatched then',
     'if false then',

@@ -1,6 +1,7 @@
 import { callStore } from '#src/adapters/redis/call-store.ts';
 import { claimStore } from '#src/adapters/redis/claim-store.ts';
 import { controlStore } from '#src/adapters/redis/control-store.ts';
+import { dependencyStore } from '#src/adapters/redis/dependency-store.ts';
 import { environmentStore } from '#src/adapters/redis/environment-store.ts';
 import type { FleetState } from '#src/adapters/redis/fleet-state.ts';
 import { gradeStore } from '#src/adapters/redis/grade-store.ts';
@@ -13,7 +14,15 @@ import { fleetKeys } from './real-scripts.ts';
 
 export type ProcessFleet = Pick<
   FleetState,
-  'claims' | 'calls' | 'lifecycle' | 'grades' | 'controls' | 'pool' | 'environments' | 'recovery'
+  | 'claims'
+  | 'calls'
+  | 'lifecycle'
+  | 'grades'
+  | 'controls'
+  | 'dependencies'
+  | 'pool'
+  | 'environments'
+  | 'recovery'
 >;
 
 /** The product's own fleet state for one process, over the simulated way to Redis. */
@@ -24,6 +33,7 @@ export function processFleet(run: RunScript, messages: Messages): ProcessFleet {
     lifecycle: lifecycleStore(run),
     grades: gradeStore(run),
     controls: controlStore(run),
+    dependencies: dependencyStore(run),
     pool: poolStore(run, fleetKeys, messages),
     environments: environmentStore(run),
     recovery: recoveryStore(run),

@@ -1,3 +1,5 @@
+import { secondRunOf } from '#src/calls/work.ts';
+import { callId } from '#src/model/ids.ts';
 import type { World } from '../world.ts';
 import type { Request } from '../trainer/ledger.ts';
 import { brokenWords, commandMs, requestMs } from '../environment.ts';
@@ -32,22 +34,6 @@ export const attributed: Readonly<Record<string, Invariant>> = {
     return unclassified === undefined ? null : JSON.stringify(unclassified.told);
   },
 
-  'no tool’s word of its backend counts after a command of the trainer’s own': (world) => {
-    for (const { told, rollout, call } of world.ledger.requests) {
-      if (told?.kind !== 'failure' || told.code !== 'dependency_failed') continue;
-      const ran = world.truth.executionsOf(ownerKey(rollout.run, rollout.name));
-      // Of a call that a promoted replica let run anew, in another sandbox, the last word is what was told.
-      const said = ran.findLast((one) => one.call === call);
-      if (said === undefined) continue;
-      const execs = new Set(rollout.waves.flat().flatMap((one) => (one.kind === 'exec' ? [one.call] : [])));
-      const own = ran.find(
-        (one) => execs.has(one.call) && one.boot === said.boot && one.startedMs < (said.endedMs ?? Infinity),
-      );
-      if (own !== undefined) return `${rollout.name} ${call} was told so, after ${own.call}`;
-    }
-    return null;
-  },
-
   'what no fault touched is answered and scored': (world) => {
     const hurt = world.ledger.requests.find(
       (request) => hasFailed(world, request) && spared(world, request.rollout.name, request.rollout.run),
@@ -72,10 +58,20 @@ export const attributed: Readonly<Record<string, Invariant>> = {
 };
 
 /** A 202 is no end, and whoever ends a rollout while it is called has asked for what its calls are told. */
-function hasFailed({ ledger }: World, { told, toldMs, conflicting, rollout }: Request): boolean {
+function hasFailed(world: World, { told, toldMs, conflicting, rollout }: Request): boolean {
+  const { ledger } = world;
+  if (isOfBackend(world, rollout)) return false;
   if (told?.kind === 'view') return told.verdict === 'discard';
   if (told?.kind !== 'failure' || conflicting || told.status === 202) return false;
   return toldMs < ledger.endAskedMs(rollout.name);
+}
+
+/** A backend that fails is its own fault, see `dependencies.ts`. */
+function isOfBackend({ verdicts }: World, { run, name }: Request['rollout']): boolean {
+  const owner = ownerKey(run, name);
+  return verdicts.some(
+    ({ key, verdict }) => key === owner && verdict.kind === 'discard' && verdict.code === 'dependency_failed',
+  );
 }
 
 function spared(world: World, rollout: string, run: string): boolean {
@@ -89,7 +85,8 @@ function spared(world: World, rollout: string, run: string): boolean {
 function unlikeTruth(world: World, { rollout, planned, call }: Request, output: string): string | null {
   if (output.startsWith('Error: all ')) return null;
   const owner = ownerKey(rollout.run, rollout.name);
-  const ran = world.truth.executionsOf(owner).filter((execution) => execution.call === call);
+  const ids: ReadonlySet<string> = new Set([call, secondRunOf(callId(call))]);
+  const ran = world.truth.executionsOf(owner).filter((execution) => ids.has(execution.call));
   if (output.startsWith(brokenWords)) return world.truth.brokenBy(owner) ? null : 'it broke nothing';
   if (planned?.kind === 'bad_arguments') {
     return ran.length === 0 && output.startsWith('Error: ') ? null : 'its arguments were wrong';

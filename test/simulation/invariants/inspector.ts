@@ -8,6 +8,7 @@ import { stateOnlyMovesOn } from './moves-on.ts';
 import { movesAreTold } from './moves-are-told.ts';
 import { bookkept } from './bookkept.ts';
 import { oneVerdict } from './one-verdict.ts';
+import { dependencies } from './dependencies.ts';
 import { ended } from './ended.ts';
 import { heardOut } from './heard-out.ts';
 import { toldInVain } from './told-in-vain.ts';
@@ -34,6 +35,7 @@ export function createInspector(world: World): Inspector {
     ...boundOnce,
     ...ranOnce,
     ...attributed,
+    ...dependencies,
     ...notScored,
     ...acted,
     ...bookkept,

@@ -5,7 +5,10 @@ import type { Ledger, Request } from '../trainer/ledger.ts';
 import { withinMemory } from './within-memory.ts';
 import type { Invariant } from './inspector.ts';
 
-/** Invariant 3: a call id runs at most once per rollout, and a repeat gets what is recorded. */
+/**
+ * Invariant 3: a call id runs at most once per rollout, and a repeat gets what is recorded. The second run of an idempotent call has
+ * an id of its own, which runs at most once as well.
+ */
 export const ranOnce: Readonly<Record<string, Invariant>> = {
   'a call runs at most once': ({ truth, redis }) => {
     const seen = new Map<string, Execution>();

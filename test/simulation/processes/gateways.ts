@@ -3,6 +3,7 @@ import { createGatewayCore, type GatewayWorld } from '#services/gateway/core-wir
 import type { Post } from '#src/adapters/judge-http/ask-once.ts';
 import { createJudge } from '#src/adapters/judge-http/http-judge.ts';
 import { productionTimings } from '#src/model/timings.ts';
+import type { ProbeDependency } from '#src/ports/dependency-probe.ts';
 import type { FleetEvent } from '#src/ports/event-log.ts';
 import type { SandboxLink } from '#src/ports/sandbox-link.ts';
 import { offered } from '#test/fakes/offered.ts';
@@ -19,6 +20,7 @@ export type GatewayParts = {
   readonly fleet: ProcessFleet;
   readonly link: SandboxLink;
   readonly post: Post;
+  readonly probe: ProbeDependency;
   readonly chance: Chance;
   readonly record: (event: FleetEvent) => void;
   readonly onTrouble: (thrown: unknown) => void;
@@ -30,6 +32,7 @@ export function gatewayWorld({
   fleet,
   link,
   post,
+  probe,
   chance,
   record,
   onTrouble,
@@ -39,6 +42,7 @@ export function gatewayWorld({
     published: fleet.environments,
     link,
     judge: createJudge({ clock: process.clock, random: chance }, post),
+    probe,
     catalog: offered(environments),
     clock: process.clock,
     random: chance,

@@ -13,6 +13,8 @@ import {
   protocolVersion,
 } from '#src/protocol/sandboxd/wire.ts';
 import type { Scheduler } from '../engine/scheduler.ts';
+import { backendFailedExit } from '../environment.ts';
+import type { Backend } from '../processes/backend.ts';
 import type { Story } from '../engine/story.ts';
 import { runOf } from './command.ts';
 import type { Execution, Life, Truth } from './truth.ts';
@@ -24,6 +26,7 @@ export type DaemonWorld = {
   readonly scheduler: Scheduler;
   readonly truth: Truth;
   readonly story: Story;
+  readonly backend: Pick<Backend, 'isDown'>;
   /** The sandbox has used up its memory: all its processes are gone. */
   readonly exhausted: (sandbox: string) => void;
   /** A grader begins in a sandbox of its own. */
@@ -153,6 +156,7 @@ export class Daemon {
       call,
       sandbox: this.sandbox,
       boot: this.boot,
+      tool: request.label ?? '',
       token: run.token,
       timeoutMs: request.timeoutMs,
       startedMs,
@@ -181,12 +185,20 @@ export class Daemon {
         execution.struck = true;
         finish(killed);
       });
-      scheduler.after(run.lastsMs, this.sandbox, `ends ${call}`, () => finish(run.ending));
+      const reached = () => finish(this.#withBackend(execution.tool, run.ending));
+      scheduler.after(run.lastsMs, this.sandbox, `ends ${call}`, reached);
       cancel.addEventListener('abort', () => finish({ kind: 'cancelled' }), { once: true });
     });
     this.#ends.set(call, ended);
     if (this.binding.owner?.role === 'grader') this.#world.graderBegins(this.sandbox);
     return ended;
+  }
+
+  /** A tool that needs a backend which is down reports that, if it comes to its own end. */
+  #withBackend(tool: string, ending: Ending | 'exhausts'): Ending | 'exhausts' {
+    const isHit = tool.startsWith('look') && this.#world.backend.isDown();
+    if (!isHit || ending === 'exhausts' || ending.kind !== 'exited') return ending;
+    return { kind: 'exited', exitCode: backendFailedExit };
   }
 
   /**

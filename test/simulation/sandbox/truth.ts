@@ -6,6 +6,7 @@ export type Execution = {
   readonly call: string;
   readonly sandbox: string;
   readonly boot: string;
+  readonly tool: string;
   readonly token: string;
   readonly timeoutMs: number;
   readonly startedMs: number;

@@ -5,7 +5,7 @@ import type { Command } from '../sandbox/command.ts';
 export type PlannedCall = {
   readonly call: string;
   readonly kind: 'command' | 'bad_arguments' | 'exec';
-  readonly tool: 'run' | 'look';
+  readonly tool: 'run' | 'look' | 'look_twice';
   readonly command: Command;
 };
 
@@ -124,19 +124,24 @@ function planCall(chance: Chance, face: 'rft' | 'native', call: string): Planned
 }
 
 /**
- * Once its trainer has run a command, a policy may bring about what a tool says of its backend, to be rid of a bad
- * rollout. Drawn apart, so that the rest of a seed's story does not depend on it.
+ * Some rollouts have a tool that needs a backend. Its own word, that the backend failed, is in half of them the policy's, to be rid
+ * of a bad rollout. Drawn apart, so that the rest of a seed's story does not depend on it.
  */
 function withLooks(
   chance: Chance,
   waves: readonly (readonly PlannedCall[])[],
 ): readonly (readonly PlannedCall[])[] {
-  const firstExec = waves.findIndex((wave) => wave.some(({ kind }) => kind === 'exec'));
-  const looks = (planned: PlannedCall): PlannedCall =>
-    planned.kind === 'command' && chance.fork(`look ${planned.call}`).happens(0.4)
-      ? { ...planned, tool: 'look', command: { ...planned.command, exitCode: backendFailedExit } }
-      : planned;
-  return waves.map((wave, index) => (firstExec === -1 || index <= firstExec ? wave : wave.map(looks)));
+  if (!chance.fork('depends').happens(0.4)) return waves;
+  return waves.map((wave) =>
+    wave.map((planned) => lookInstead(chance.fork(`look ${planned.call}`), planned)),
+  );
+}
+
+function lookInstead(chance: Chance, planned: PlannedCall): PlannedCall {
+  if (planned.kind !== 'command' || !chance.happens(0.5)) return planned;
+  const { command } = planned;
+  const exitCode = chance.happens(0.5) ? backendFailedExit : command.exitCode;
+  return { ...planned, tool: chance.pick(['look', 'look_twice']), command: { ...command, exitCode } };
 }
 
 /** Most commands are quick, some take seconds, and a few never end by themselves. */

@@ -88,7 +88,7 @@ class Platform {
       const result = await core.toolCall(this.#session.caller, {
         ...this.#named,
         call: callId(call),
-        tool: 'run',
+        tool: planned.tool,
         namedBy: 'job',
         arguments: args,
         timeoutMs: null,

@@ -19,6 +19,15 @@ const suspected = share(
 );
 const broken = share(settled('code="sandbox_broken"'), settled(), '1h', 0.02, 3);
 
+const reported = share(of('corral_backend_reports_total', 'backend="good"'), settled(), '1h', 0.02, 3);
+const doubted = share(
+  of('corral_verdicts_total', 'suspected="dependency"'),
+  of('corral_verdicts_total'),
+  '1h',
+  0.02,
+  3,
+);
+
 const expiry = of('corral_key_expiry_timestamp_seconds');
 const daySeconds = 86_400;
 const untilExpiry = `min by (namespace, fleet, key) (${expiry}) - time()`;
@@ -34,6 +43,17 @@ export const othersAlerts = {
       '{{ $value | humanizePercentage }} of environment {{ $labels.environment }} (fleet {{ $labels.fleet }}) ends with a sandbox that the policy broke, or may have broken',
     description:
       'The policy’s commands end its own sandbox: they take all memory or disk, or kill what runs there. Nobody is woken for it.',
+  },
+  BackendReportsDoubted: {
+    severity: 'info',
+    blame: 'model',
+    expr: `${reported} or ${doubted}`,
+    for: '5m',
+    when: 'within 1 h more than 2 % of an environment’s calls reported a failed backend that probes found good, or more than 2 % of its rollouts were discarded with `suspected: dependency`, and at least 3',
+    summary:
+      '{{ $value | humanizePercentage }} of environment {{ $labels.environment }} (fleet {{ $labels.fleet }}) reports a failed backend, and probes do not confirm it',
+    description:
+      'Tools end with the exit code of their `dependency` while its backend answers probes, or one run makes most of the calls of a backend that fails. A policy may be imitating that exit code, or overloading the backend.',
   },
   ModelCannotUseTools: {
     severity: 'info',

@@ -1,5 +1,12 @@
 import { ofEnvironment, oneOf, seen, type Specs } from './spec.ts';
-import { callsFromStart, ofCall, ofVerdict, verdictsFromStart } from './tables.ts';
+import {
+  backendsFromStart,
+  callsFromStart,
+  ofBackend,
+  ofCall,
+  ofVerdict,
+  verdictsFromStart,
+} from './tables.ts';
 
 const both = { by: ['gateway', 'controller'], of: 'process' } as const;
 
@@ -20,6 +27,13 @@ export const toldByBoth = {
     help: 'Tool calls that settled, by outcome, blame, code and environment; each once, in the process that told it',
     labels: [ofCall, ofEnvironment],
     fromStart: callsFromStart,
+  },
+  corral_backend_reports_total: {
+    ...both,
+    kind: 'counter',
+    help: 'Tool calls that reported by their exit code that a backend failed, by what probes say of it and environment. If it is good, the report is the model’s own answer',
+    labels: [ofBackend, ofEnvironment],
+    fromStart: backendsFromStart,
   },
   corral_verdicts_total: {
     ...both,

@@ -1,5 +1,6 @@
 import { type FailureCode, failureCodes, failureRow, isFailure } from '#src/failure/codes.ts';
 import type { ModelFailure, Outcome } from '#src/model/outcome.ts';
+import type { BackendState } from '#src/ports/event-log.ts';
 import { listed, oneOf } from './spec.ts';
 
 /*
@@ -68,7 +69,10 @@ export const callsFromStart = [
 ].map(([outcome, blame, code]) => ({ outcome, blame, code }));
 
 const suspects = [none, 'command', 'answer'] as const;
-const discards = ours.flatMap((code) => suspects.map((suspected) => [code, suspected] as const));
+/** A rollout's use of a backend is suspected of nothing else. */
+const suspectsOf = (code: FailureCode) =>
+  code === 'dependency_failed' ? ([...suspects, 'dependency'] as const) : suspects;
+const discards = ours.flatMap((code) => suspectsOf(code).map((suspected) => [code, suspected] as const));
 
 export const ofVerdict = listed(
   ['verdict', 'blame', 'code', 'suspected'],
@@ -79,11 +83,16 @@ export const ofVerdict = listed(
       .filter((code) => !ours.includes(code))
       .map((code) => ['discard', failureRow(code).blame, code, none]),
   ],
-  'what the trainer may do; `suspected`: nobody can tell whether the policy’s `command` or `answer` did it',
+  'what the trainer may do; `suspected`: nobody can tell whether the policy’s `command`, its `answer`, or its use of a backend (`dependency`) did it',
 );
 
 /** Codes of which it is sometimes suspected. */
-const suspicious: ReadonlySet<string> = new Set(['sandbox_lost', 'outcome_unknown', 'grader_failed']);
+const suspicious: ReadonlySet<string> = new Set([
+  'sandbox_lost',
+  'outcome_unknown',
+  'dependency_failed',
+  'grader_failed',
+]);
 
 export const verdictsFromStart = [
   { verdict: 'scorable', blame: none, code: none, suspected: none },
@@ -98,3 +107,12 @@ export const ofJudge = oneOf(
   '`ok`: it said a score or refused one, or a failure code',
 );
 export const judgesFromStart = ['ok', 'grader_failed', 'unclassified'].map((code) => ({ code }));
+
+const backendStates = ['failed', 'good', 'undecided'] as const satisfies readonly BackendState[];
+
+export const ofBackend = oneOf(
+  'backend',
+  backendStates,
+  'what probes of it say; `undecided`: none could be made',
+);
+export const backendsFromStart = backendStates.map((backend) => ({ backend }));

@@ -27,8 +27,8 @@ script('admit', function(ask, texts)
 
   -- The record after what this script has written.
   local function recordNow()
-    has.state, has.activeAtMs, has.calls, has.leaseUntilMs, has.trainerActed =
-      Rollout.read(id, 'state', 'activeAtMs', 'calls', 'leaseUntilMs', 'trainerActed')
+    has.state, has.activeAtMs, has.calls, has.leaseUntilMs =
+      Rollout.read(id, 'state', 'activeAtMs', 'calls', 'leaseUntilMs')
     return Record.of(id, has)
   end
 
@@ -88,12 +88,7 @@ script('admit', function(ask, texts)
     Call.callRuns(id, call, nowMs + timeoutMs)
     Call.keepArguments(id, call, arguments)
     if budget then redis.call('HINCRBY', key.rollout .. id, 'calls', 1) end
-    -- Reading a file changes nothing; a command or a file of the trainer's own may be whatever the policy asked it for.
-    if budget or tool == 'get_file' then
-      Rollout.write(id, 'dispatched', 1)
-    else
-      Rollout.write(id, 'dispatched', 1, 'trainerActed', 1)
-    end
+    Rollout.write(id, 'dispatched', 1)
     extendLease()
     return dispatched(false, activated)
   end
@@ -153,7 +148,7 @@ script('settle', function(ask, texts)
 
   -- What the call did to its rollout.
   local function applyConsequence()
-    if ask.taint and Ending.taint(id, ask.taint.code, ask.taint.evidence) then taintedNow = true end
+    if ask.taint and Ending.taint(id, ask.taint) then taintedNow = true end
   end
 
   -- Admitted before Redis forgot it, and ran after its sandbox was asked: only this settlement tells that something ran.

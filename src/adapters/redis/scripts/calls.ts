@@ -66,7 +66,13 @@ export const calls = {
       backgroundMs: Type.Optional(Type.Integer()),
       waitedMs: Type.Integer(),
       outputBytes: Type.Integer(),
-      taint: Type.Optional(Type.Object({ code: Type.String(), evidence: Type.String() })),
+      taint: Type.Optional(
+        Type.Object({
+          code: Type.String(),
+          evidence: Type.String(),
+          suspected: Type.Optional(Type.String()),
+        }),
+      ),
       idleMs: Type.Integer(),
       ranIn: Type.Optional(Type.String()),
     },

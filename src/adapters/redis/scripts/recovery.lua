@@ -246,7 +246,6 @@ unguarded('restore-rollout', function(found, _, redisRun)
 
   local function activate(state)
     Rollout.write(id, 'dispatched', 1)
-    if found.trainerActed then Rollout.write(id, 'trainerActed', 1) end
     redis.call('ZREM', key.grants, id)
     if state == 'active' or state == 'grading' then return end
     Rollout.write(id, 'state', 'active', 'activeAtMs', boundAtMs)

@@ -54,7 +54,6 @@ export const recovery = {
       kept: Type.Array(Type.String()),
       expiresInMs: Type.Integer(),
       dispatched: Type.Boolean(),
-      trainerActed: Type.Boolean(),
       calls: Type.Array(Call),
     },
     Type.Union([

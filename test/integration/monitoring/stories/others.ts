@@ -13,6 +13,13 @@ const day = 86_400;
 const broke = (share: string) =>
   `${share} of environment shell (fleet red) ends with a sandbox that the policy broke, or may have broken`;
 
+const reports = (backend: string) =>
+  `corral_backend_reports_total{pod="g1",backend="${backend}",environment="shell"}`;
+const suspectedOfDependency =
+  'corral_verdicts_total{pod="g1",verdict="discard",blame="infrastructure",code="dependency_failed",environment="shell",suspected="dependency"}';
+const doubted = (share: string) =>
+  `${share} of environment shell (fleet red) reports a failed backend, and probes do not confirm it`;
+
 export const othersStories = {
   PolicyBreaksSandboxes: {
     step: '1m',
@@ -46,6 +53,38 @@ export const othersStories = {
       {
         when: 'an hour has passed without another',
         series: { [scorable]: '0+9x130', [suspectedOfCommand]: '0+1x30 30x100' },
+        firesAt: '30m',
+        goneAt: '95m',
+      },
+    ],
+  },
+  BackendReportsDoubted: {
+    step: '1m',
+    fires: [
+      {
+        when: 'one call in twenty reports a failed backend that is good',
+        series: { [completedCalls]: '0+20x90', [reports('good')]: '0+1x90' },
+        at: '70m',
+        told: { labels: { environment: 'shell' }, summary: doubted('5%') },
+      },
+      {
+        when: 'one rollout in ten is discarded with its use of a backend under suspicion',
+        series: { [scorable]: '0+9x90', [suspectedOfDependency]: '0+1x90' },
+        at: '70m',
+        told: { labels: { environment: 'shell' }, summary: doubted('10%') },
+      },
+    ],
+    silent: [
+      {
+        when: 'every tenth call reports a backend that probes see failing',
+        series: { [completedCalls]: '0+9x90', [reports('failed')]: '0+1x90' },
+        at: '70m',
+      },
+    ],
+    resolves: [
+      {
+        when: 'an hour has passed without another',
+        series: { [completedCalls]: '0+20x130', [reports('good')]: '0+1x30 30x100' },
         firesAt: '30m',
         goneAt: '95m',
       },

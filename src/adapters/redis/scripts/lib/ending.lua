@@ -80,8 +80,9 @@ local function lose(id, cause, evidence, counted)
 end
 
 -- A call leaves the state of its rollout unknown, by the code that it settles with.
-local function taint(id, code, evidence)
-  return discardLost(id, 'taint', { code = code, evidence = evidence, counted = true })
+local function taint(id, taint)
+  local what = { code = taint.code, evidence = taint.evidence, suspected = taint.suspected, counted = true }
+  return discardLost(id, 'taint', what)
 end
 
 -- What ran took the sandbox down: the model's own failure. Later calls get that as their answer, and the rollout can be scored.
