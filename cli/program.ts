@@ -81,4 +81,4 @@ function explain(error: unknown, terminal: Terminal): number {
 }
 
 const mendYourFiles = (mistakes: EnvironmentMistakes) =>
-  new CommandError(mistakes.message, 'yours', 'mend the lines named above, and start again');
+  new CommandError(mistakes.message, 'yours', 'fix the lines named above, and start again');

@@ -36,7 +36,7 @@ const filesIn = (part: string) =>
   new Set([...part.matchAll(/`((?:src|services)\/[^`]+\.\w+)`/g)].map(([, path]) => path)).size;
 const partOf = (title: string) => text.split(`\n## ${title}\n`)[1]?.split('\n## ')[0] ?? '';
 
-/** Whoever has to open more loses the thread: then something is cut too small, and this map is not where it is mended. */
+/** Whoever has to open more loses the thread: then something is cut too small, and this map is not where it is fixed. */
 test.each(['One warm tool call', 'One cold start'])('%s leads through nineteen files at most', (title) => {
   const files = filesIn(partOf(title));
   expect(files).toBeGreaterThan(15);

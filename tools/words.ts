@@ -34,7 +34,9 @@ process.exitCode = isExceeded ? 1 : 0;
 function textFiles() {
   const tracked = execFileSync('git', ['ls-files'], { cwd: root, encoding: 'utf8' }).split('\n');
   return tracked
-    .filter((path) => /\.(?:ts|md|py|lua|ya?ml|sh|c|h|tpl|txt)$/u.test(path) && !path.startsWith('tools/words'))
+    .filter(
+      (path) => /\.(?:ts|md|py|lua|ya?ml|sh|c|h|tpl|txt)$/u.test(path) && !path.startsWith('tools/words'),
+    )
     .map((path) => ({ path, text: readFileSync(join(root, path), 'utf8') }));
 }
 

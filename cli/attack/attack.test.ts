@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { judgeAttack, type Try } from './attack.ts';
 
-const words = { hole: 'it is open', mend: 'close it' };
+const words = { hole: 'it is open', fix: 'close it' };
 const lost = { at: 'the grader', code: 'grader_failed', blame: 'infrastructure', message: 'no number' };
 
 const paid = (score: number, nothing = 0): Try => ({ score, nothing });

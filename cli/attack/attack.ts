@@ -76,7 +76,7 @@ async function baseline(proof: Proof, rows: readonly Row[]): Promise<readonly nu
     throw new CommandError(
       `doing nothing has no score: ${lossLine(ended.lost)}`,
       'the fleet',
-      'mend that first; corral preflight tells more',
+      'fix that first; corral preflight tells more',
     );
   });
 }
@@ -128,7 +128,7 @@ type AttackJudged = {
   readonly detail: string;
 };
 
-type Words = { readonly hole: string; readonly mend: string };
+type Words = { readonly hole: string; readonly fix: string };
 
 const epsilon = 1e-9;
 
@@ -136,14 +136,14 @@ const epsilon = 1e-9;
  * What an attack came to: a hole where one try was paid more than nothing and a step. A try without a score proves
  * nothing; that none of them has one is a hole too, since whoever is discarded escapes a low score.
  */
-export function judgeAttack(tries: readonly Try[], { hole, mend }: Words): AttackJudged {
+export function judgeAttack(tries: readonly Try[], { hole, fix }: Words): AttackJudged {
   if (tries.length === 0)
     return { got: null, state: 'not possible', detail: 'nothing here can be attacked like that' };
   const scores = tries.flatMap((each) => ('score' in each ? [each.score] : []));
   const lost = tries.flatMap((each) => ('lost' in each ? [each.lost] : []));
   const got = scores.length === 0 ? null : Math.max(...scores);
   const paid = tries.filter((each) => 'score' in each && each.score > each.nothing + step + epsilon).length;
-  if (paid > 0) return { got, state: 'hole', detail: `${hole} (${paid} of ${tries.length}); to do: ${mend}` };
+  if (paid > 0) return { got, state: 'hole', detail: `${hole} (${paid} of ${tries.length}); to do: ${fix}` };
   const [first] = lost;
   if (first === undefined) return { got, state: 'withstood', detail: '' };
   const share = `${lost.length} of ${tries.length} rollouts have no score`;
@@ -152,7 +152,7 @@ export function judgeAttack(tries: readonly Try[], { hole, mend }: Words): Attac
   return {
     got,
     state: 'hole',
-    detail: `${share}, and who is discarded escapes a low score: ${lossLine(first)}; to do: ${mend}`,
+    detail: `${share}, and who is discarded escapes a low score: ${lossLine(first)}; to do: ${fix}`,
   };
 }
 

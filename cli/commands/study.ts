@@ -44,7 +44,7 @@ type Options = ReadingOptions &
 export function addStudyCommand(program: Command, terminal: Terminal): void {
   const command = program
     .command('study')
-    .description('tell, before a run is paid for, whether an environment can be learnt, and what to mend')
+    .description('tell, before a run is paid for, whether an environment can be learnt, and what to fix')
     .argument('<environment>')
     .option('--environments <folder>', 'folder of environment files', 'environments')
     .option('--eval <file>', 'rows kept for evaluation (default: the dataset’s), to see what both share')

@@ -136,7 +136,7 @@ test('a reference is given the reference, a cheat what is tried instead, and nob
   expect(await playAs('good', null)).toHaveProperty('given', undefined);
 });
 
-test('a program that fails, or is not there, is its author’s to mend and no zero', async () => {
+test('a program that fails, or is not there, is its author’s to fix and no zero', async () => {
   await expect(playAs('good', null, 'breaks')).rejects.toThrow(/policy breaks failed: TypeError/);
   await expect(playAs('good', null, 'other')).rejects.toThrow(/has no policy other/);
 });

@@ -189,7 +189,7 @@ export function scripted(file: string, { name, kind }: Named, secrets: Secrets):
       return await policy({ item: knownTo(kind, row, secrets), copy, given: givenTo(kind, row), call });
     } catch (error) {
       if (error instanceof CallLost || error instanceof CommandError) throw error;
-      throw new CommandError(`policy ${name} failed: ${String(error)}`, 'yours', `mend ${file}`, error);
+      throw new CommandError(`policy ${name} failed: ${String(error)}`, 'yours', `fix ${file}`, error);
     }
   };
 }

@@ -46,7 +46,7 @@ export async function offered(client: HttpClient, file: string, newer: NewGrader
   throw new CommandError(
     `the fleet does not offer ${name} as it stands in ${file}`,
     'yours',
-    'put the file among the fleet’s environments; one that runs reads them anew',
+    'put the file among the fleet’s environments; one that runs reads them again',
   );
 }
 

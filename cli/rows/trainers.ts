@@ -142,7 +142,7 @@ export function checkRows(
   if (problems.length === 0) return;
   const others = problems.length > mostProblems ? [`and ${problems.length - mostProblems} more`] : [];
   const said = [...problems.slice(0, mostProblems), ...others].join('; ');
-  throw new CommandError(`${file}: ${said}`, 'yours', 'mend these rows; nothing was written');
+  throw new CommandError(`${file}: ${said}`, 'yours', 'fix these rows; nothing was written');
 }
 
 type Needed = { readonly path: string; readonly who: string };

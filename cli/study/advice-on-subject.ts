@@ -12,7 +12,7 @@ export const shown = (score: number): string => score.toFixed(2);
 export const counted = (count: number, one: string, many = `${one}s`): string =>
   `${count.toLocaleString('en-GB')} ${count === 1 ? one : many}`;
 
-/** Half of the items teach: few datasets do better before any training, so nothing is to be mended. */
+/** Half of the items teach: few datasets do better before any training, so nothing is to be fixed. */
 export const enoughSpread = 0.5;
 
 function adviceOnSpread({ name, shares, withoutChance, withoutItem }: SubjectStudy): Advice {
@@ -125,7 +125,7 @@ function adviceOnDiscards({ discarded, rollouts }: SubjectStudy, { burst }: Look
     topic: 'discards',
     weight: 'bad',
     found: `${counted(discarded.rollouts, 'rollout')} of ${rollouts} ${discarded.rollouts === 1 ? 'has' : 'have'} no score${said}; no zero was made of it.`,
-    todo: `mend that first: at this rate ${percent(hurt)} of groups of ${copies} lose a member`,
+    todo: `fix that first: at this rate ${percent(hurt)} of groups of ${copies} lose a member`,
   };
 }
 

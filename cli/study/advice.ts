@@ -28,7 +28,7 @@ export type Topic =
 
 export type Advice = {
   readonly topic: Topic;
-  /** `bad`: mend it before a run is paid for. `look`: a person should decide. */
+  /** `bad`: fix it before a run is paid for. `look`: a person should decide. */
   readonly weight: 'good' | 'look' | 'bad';
   readonly found: string;
   /** Null: nothing is to be done. */

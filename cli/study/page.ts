@@ -36,8 +36,8 @@ function leadOf({ environment, subjects, advice }: Study): string {
   const bad = advice.filter(({ weight }) => weight === 'bad').length;
   const look = advice.filter(({ weight }) => weight === 'look').length;
   const rollouts = subjects.reduce((all, subject) => all + subject.rollouts, 0);
-  const mend = bad === 0 ? 'nothing must be mended first' : `${bad} to mend before a run is paid for`;
-  return `${environment}, from ${rollouts.toLocaleString('en-GB')} rollouts: ${mend}, ${look} to look at.`;
+  const fix = bad === 0 ? 'nothing must be fixed first' : `${bad} to fix before a run is paid for`;
+  return `${environment}, from ${rollouts.toLocaleString('en-GB')} rollouts: ${fix}, ${look} to look at.`;
 }
 
 function footerOf({ missing, subjects }: Study): string {

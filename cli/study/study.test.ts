@@ -76,7 +76,7 @@ describe('advice', () => {
       found:
         '2 rollouts of 4 have no score (most: sandbox_lost at search, blame: infrastructure); no zero was made of it.',
       // 1 - (1 - 0.5)^8
-      todo: 'mend that first: at this rate 100 % of groups of 8 lose a member',
+      todo: 'fix that first: at this rate 100 % of groups of 8 lose a member',
     });
   });
 

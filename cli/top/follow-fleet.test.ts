@@ -84,7 +84,7 @@ test('a gateway that says nothing at all is seen as old within seconds, and does
   expect(seen.isOpen).toBe(false);
 });
 
-test('what only the reader can mend ends it, with the screen given back first', async () => {
+test('what only the reader can fix ends it, with the screen given back first', async () => {
   const { clock, seen, done } = following(() =>
     Promise.reject(new CommandError('no such key', 'yours', 'give another')),
   );

@@ -19,7 +19,7 @@ export type FollowOptions = {
 
 /**
  * Shows the fleet on the whole screen until the reader has seen enough. A gateway that does not answer is asked again; what it
- * said last stays, with its age. Throws what is the reader's own to mend, when the screen has been given back.
+ * said last stays, with its age. Throws what is the reader's own to fix, when the screen has been given back.
  */
 export async function followFleet({ url, ask, screen, clock }: FollowOptions): Promise<void> {
   const enough = new AbortController();

@@ -20,7 +20,7 @@ test('data is told by what runs, for how long, how much there is, and whose faul
     /^data: node make\.mjs is ready \(.*, digest 0123456789ab\)$/,
   );
   expect(describeData(at({ state: 'failed', message: 'it ended with exit code 3.' }))).toBe(
-    "data: it ended with exit code 3. The environment's author mends it; its rollouts are answered 503 until then",
+    "data: it ended with exit code 3. The environment's author fixes it; its rollouts are answered 503 until then",
   );
 });
 

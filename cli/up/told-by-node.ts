@@ -20,7 +20,7 @@ export function describeData({ argv, state, seconds, bytes: size, message, diges
     case 'ready':
       return `data: ${command} is ready (${bytes(size)}, ${took}, digest ${digest.slice(0, 12)})`;
     case 'failed':
-      return `data: ${message ?? command} The environment's author mends it; its rollouts are answered 503 until then`;
+      return `data: ${message ?? command} The environment's author fixes it; its rollouts are answered 503 until then`;
   }
 }
 

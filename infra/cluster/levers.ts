@@ -14,7 +14,7 @@ import { kubeletOf, startKubelet as launchKubelet } from './node/start.ts';
 import { etcdAddress, type NodePlan } from './plan.ts';
 import { restartServices } from './services/start.ts';
 
-/** How tests break a cluster, and mend it again. Nodes are named as in the cluster: `n1`, `n2`. */
+/** How tests break a cluster, and fix it again. Nodes are named as in the cluster: `n1`, `n2`. */
 
 /** The node and its pods are reached by nobody and reach nobody; they go on. */
 export const cutNode = (cluster: Cluster, node: string): Promise<void> =>
@@ -59,9 +59,9 @@ export async function startApiServer(cluster: Cluster): Promise<void> {
 }
 
 /**
- * Starts anew whoever follows the API: scheduler, controllers, kubelets, and what makes Services work. After an outage of
+ * Starts again whoever follows the API: scheduler, controllers, kubelets, and what makes Services work. After an outage of
  * the API server each of them first lets its pause pass (client-go doubles it up to 30 s and adds as much again by chance);
- * started anew, it is back within seconds.
+ * started again, it is back within seconds.
  */
 export async function restartFollowers(cluster: Cluster): Promise<void> {
   await stopControllers(cluster);

@@ -43,7 +43,7 @@ test('what still runs is attached to until it has ended', async () => {
   expect(asked.filter((path) => path === call)).toHaveLength(2);
 });
 
-test('a 4xx is a failure to be tried again, and never shown: also of the opening, which is then made anew', async () => {
+test('a 4xx is a failure to be tried again, and never shown: also of the opening, which is then made again', async () => {
   const { asked, say } = speaking({
     '/v1/rollouts': [
       { status: 409, body: '{}' },

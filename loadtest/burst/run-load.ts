@@ -153,7 +153,7 @@ function trialScore({ ending, calls }: RolloutTruth, blame: string | null): numb
   const said = `a trial rollout was discarded at the ${ending.at}: ${ending.message} (${ending.code})`;
   throw blame === 'caller'
     ? new CommandError(said, 'yours', 'correct --key, --run, --environment or --item')
-    : new CommandError(said, 'the fleet', 'mend what it says; nothing was played');
+    : new CommandError(said, 'the fleet', 'fix what it says; nothing was played');
 }
 
 async function playBursts(world: LoadWorld, burst: BurstWorld, seen: Seeing): Promise<void> {

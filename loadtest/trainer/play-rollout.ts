@@ -111,7 +111,7 @@ async function grade(script: Script, world: PlayWorld, calls: readonly CallTruth
 type Sending = { readonly to: Endpoint; readonly body: string };
 type Endpoint = { readonly url: string; readonly headers: Readonly<Record<string, string>> };
 
-/** Three retries after 5xx, a lost connection, or the client's own time-out. */
+/** Three retries after 5xx, a lost connection, or the client's own timeout. */
 function send(script: Script, world: PlayWorld, next: (job: TrainingJob) => Sending): Promise<Delivery> {
   const { timeoutMs, jitter } = script.client;
   const random: Random = jitter ? world.random : { ...world.random, next: () => 1 };

@@ -18,7 +18,7 @@ export type Controller = {
   missing(): readonly string[];
   /** Sandboxes that this process is starting now. */
   startsUnderWay(): number;
-  /** What `newest` of its settings gives is another now: plans are made anew at once. */
+  /** What `newest` of its settings gives is another now: plans are made again at once. */
   environmentsChanged(): void;
   /** Starts nothing new, gives running launches back to the queue, and resolves when every loop has ended. */
   stop(): Promise<void>;

@@ -48,7 +48,7 @@ export function createLaunching(ports: ControllerPorts, loops: Loops, options: L
   return {
     poke: supply.poke,
     underWay: () => underWay,
-    // Redis away later is told beside it: the others have no other Redis, and restarting this one mends nothing.
+    // Redis away later is told beside it: the others have no other Redis, and restarting this one fixes nothing.
     missing: () => (supply.hasWorked() ? [] : ['fleet state: Redis has not answered']),
   };
 }

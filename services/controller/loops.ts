@@ -37,7 +37,7 @@ export function createLoops({ clock, log, metrics }: ControllerPorts, signal: Ab
   return { run, ended: async () => void (await Promise.all(ends)) };
 }
 
-/** Every loop meets it at a first start and after a restart of Redis; only the one that mends it has something to say. */
+/** Every loop meets it at a first start and after a restart of Redis; only the one that fixes it has something to say. */
 function isRecovering(thrown: unknown): boolean {
   return thrown instanceof Failure && thrown.code === 'recovering';
 }

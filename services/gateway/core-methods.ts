@@ -67,7 +67,7 @@ export function gatewayCore(deps: GatewayCoreDeps): GatewayCore {
   const { clock } = deps.calls;
   const deadlineIn = (waitMs: number) => Deadline.in(clock, waitMs);
   /**
-   * What a repeat may mend is tried again in here until the request's time is up: on the RFT face three quick refusals
+   * What a repeat may fix is tried again in here until the request's time is up: on the RFT face three quick refusals
    * lose the rollout. Calls and grades may be repeated, because each is known by its id. Whatever it waits for then, a
    * setup for instance, the request is answered; what it has begun goes on, and a repeat joins it.
    */

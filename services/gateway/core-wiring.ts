@@ -62,7 +62,7 @@ export type GatewayWorld = {
   readonly record: (event: FleetEvent) => void;
   /** Left out: nothing is kept. */
   readonly keep?: KeepRollout;
-  /** Trouble that no request is told of, because the next try mends it. */
+  /** Trouble that no request is told of, because the next try fixes it. */
   readonly onTrouble: (error: unknown) => void;
 };
 

@@ -7,7 +7,7 @@ const enough = 3;
 /** Without a refusal for so long it is tried again: who takes no requests hears of nobody who would take its key. */
 const lastsMs = 60_000;
 
-/** Where the two keys of a fleet come from, in the words of whoever mends it. */
+/** Where the two keys of a fleet come from, in the words of whoever fixes it. */
 const sentence =
   'sandboxes refuse the token that this gateway makes from its fleet key (CORRAL_FLEET_KEY_FILE): it must be the controllers’ own, or one of its two during a rotation';
 

@@ -61,17 +61,17 @@ export async function wireGateway(config: GatewayConfig, log: Log): Promise<Gate
   const world = await openWorld(config, log, prometheus);
   opened = world;
   const { clock, catalog } = world;
-  const mended = (error: unknown) => log.debug('trouble that the next try mends', errorFields(error));
+  const fixed = (error: unknown) => log.debug('trouble that the next try fixes', errorFields(error));
   const verdicts = new RecentVerdicts(clock);
   const ledger = openLedger(world, prometheus, verdicts);
   const { record } = ledger;
   const events = wireEvents(world, config);
-  const wired = wireCore(config, world, { record, work: prometheus.work, onTrouble: mended });
+  const wired = wireCore(config, world, { record, work: prometheus.work, onTrouble: fixed });
   const server = wireServer(config, world, wired, { keyRing, prometheus, record, events: events.deps, log });
 
   const stopping = new AbortController();
   const { signal } = stopping;
-  const loop = { clock, signal, onError: mended };
+  const loop = { clock, signal, onError: fixed };
   const loops: { readonly done: Promise<void> }[] = [
     watchKeys(keyRing, { clock, log, signal, record }),
     // Counts what of each minute was not told.
@@ -97,7 +97,7 @@ export async function wireGateway(config: GatewayConfig, log: Log): Promise<Gate
     },
     stop: async (hurry) => {
       // Not awaited: what it holds must be answered, whether or not fleet state is there.
-      const left = catalog.leave().catch(mended);
+      const left = catalog.leave().catch(fixed);
       const { drainDelayMs, shutdownGraceMs: graceMs } = config;
       await server.stop({ drainDelayMs, graceMs, hurry });
       stopping.abort();

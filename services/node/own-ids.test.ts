@@ -12,7 +12,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(stateFolder, { recursive: true, force: true }));
 
-/** A host where sandboxes can be made with shared ids only, as in a container without the right to mount /proc anew. */
+/** A host where sandboxes can be made with shared ids only, as in a container without the right to mount /proc again. */
 const sharedOnly = async ({ idRanges }: OwnIds) => {
   if (idRanges !== null) throw new Error('cannot mount proc');
 };

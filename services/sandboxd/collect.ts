@@ -9,7 +9,7 @@ export function collect(which: NodeJS.GCOptions & { readonly execution: 'sync' }
 /**
  * The collector is shown only to code of a context that is made while the flag is set. Not by `--expose-gc` on our own
  * command line: V8 takes compiled code only from who was compiled with the same flags, so that Node would compile all
- * that it brings along anew, which doubles what a start costs.
+ * that it brings along again, which doubles what a start costs.
  */
 function findCollector(): NodeJS.GCFunction {
   const { setFlagsFromString } = process.getBuiltinModule('node:v8');

@@ -52,7 +52,7 @@ const outputMs = 10 * 60_000;
 
 /**
  * What the sandbox has kept of a stream beside the answer, for as long as it has room. Throws `answer_expired` where it has
- * not, or has gone since, and `sandboxd_unreachable`, which a repeat may mend.
+ * not, or has gone since, and `sandboxd_unreachable`, which a repeat may fix.
  */
 export async function outputOf(
   { link }: { readonly link: Pick<SandboxLink, 'output'> },

@@ -44,7 +44,7 @@ test('answers of ten seconds are confirmed together, each sandbox on its own', a
   expect(confirmed).toEqual([['a', 'b'], ['c']]);
 });
 
-test('a mebibyte of answers is confirmed at once, and what comes then is gathered anew', async () => {
+test('a mebibyte of answers is confirmed at once, and what comes then is gathered again', async () => {
   const { confirmed, clock, add } = setUp();
   const one = sandboxOf('one');
   add(one, 'a', 600_000);

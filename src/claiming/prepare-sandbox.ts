@@ -87,7 +87,7 @@ export class SandboxPreparation {
 
   async #prepare(rollout: RolloutRecord, environment: Environment): Promise<Prepared> {
     const target = targetOf(rollout);
-    // What its row lacks, or a row that is lost, another sandbox does not mend.
+    // What its row lacks, or a row that is lost, another sandbox does not fix.
     const row = environment.expose.length === 0 ? null : await rowOf(this.#deps.claims, rollout);
     const steps = this.#deps.setupOf(environment, row);
     try {
@@ -286,7 +286,7 @@ function programsMissing(environment: Environment, row: Item | null, missing: re
   const each = missing.map((program) => `${program} of ${(toolsOf.get(program) ?? []).join(' and ')}`);
   const message =
     `the image ${image} lacks programs of the tools of environment ${environment.name}, ` +
-    `or their user may not run them: ${each.join(', ')}; mend the image, or the tools' commands`;
+    `or their user may not run them: ${each.join(', ')}; fix the image, or the tools' commands`;
   return new Failure('setup_failed', message, {
     evidence: { image, programs: missing.join(' ') },
   });

@@ -14,7 +14,7 @@ export type Mistake = {
 /** Reports a mistake at a place of the file in hand. */
 export type Report = (path: Path, message: string) => void;
 
-/** Everything that is wrong with a folder of environments, at once: nobody mends forty files one error at a time. */
+/** Everything that is wrong with a folder of environments, at once: nobody fixes forty files one error at a time. */
 export class EnvironmentMistakes extends Error {
   readonly mistakes: readonly Mistake[];
 

@@ -30,7 +30,7 @@ test('a change is taken when a second look finds it unchanged, and not while it 
   expect(await watched.look()).toBe('same');
 });
 
-test('a file with a mistake changes nothing, is told once, and is over when it is mended', async () => {
+test('a file with a mistake changes nothing, is told once, and is over when it is fixed', async () => {
   await using folder = await environmentFolder({ 'shell.yaml': shell('one') });
   const file = join(folder.path, 'shell.yaml');
   const watched = await WatchedFolder.open(folder.path, null);

@@ -58,7 +58,7 @@ export function tooLongBytes(sample: Written): number | null {
   return bytes > mostSampleBytes ? bytes : null;
 }
 
-/** Parsed anew by everybody who looks at it, because gradings are held for minutes. Nothing where nothing was kept. */
+/** Parsed again by everybody who looks at it, because gradings are held for minutes. Nothing where nothing was kept. */
 export function readSample(sample: Written): Sample {
   return typeof sample === 'string' ? (JSON.parse(sample) as Sample) : {};
 }

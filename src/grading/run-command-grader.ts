@@ -20,7 +20,7 @@ export type CommandGraderDeps = TroubleDeps & {
   readonly random: Random;
 };
 
-/** One held request; a sandbox whose node is gone never closes its connections, so it is asked anew after that. */
+/** One held request; a sandbox whose node is gone never closes its connections, so it is asked again after that. */
 const longestPollMs = 30_000;
 /** Beyond the poll: what a healthy sandboxd may take to answer at all on a busy machine. */
 const answerGraceMs = 10_000;
@@ -95,7 +95,7 @@ export function filesOfRow({ rowFiles }: Leaf<'command'>, item: Item | null): Ca
   const what = name === null ? 'no text' : JSON.stringify(name.slice(0, 200));
   throw new Failure(
     'item_missing',
-    `item.${field} is ${what}, and the environment has no folder of files for such a row; mend the row, or add the folder`,
+    `item.${field} is ${what}, and the environment has no folder of files for such a row; fix the row, or add the folder`,
     { evidence: { field } },
   );
 }

@@ -104,7 +104,7 @@ test('one that answers is alive, whatever its node says', async () => {
   expect(lifecycle.losses).toEqual([]);
 });
 
-test('an answer in between begins the ten seconds anew', async () => {
+test('an answer in between begins the ten seconds again', async () => {
   const { account, lifecycle, link, checkFor } = doubtedWorld();
   account.apply(doubted);
   await checkFor(8);

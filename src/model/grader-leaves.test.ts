@@ -33,7 +33,7 @@ test('the fields of all parts are found, once, however deep they stand', () => {
 });
 
 test('an environment reads what it exposes, what its grader compares with, what its prompt tells, and its image; a judge reads all', () => {
-  const dataset = { prompt: { user: 'mend {item.issue.title}' }, disjoint: [] };
+  const dataset = { prompt: { user: 'fix {item.issue.title}' }, disjoint: [] };
   const template = fakeOpenTemplate(['*']);
   const environment = { ...fakeEnvironment({ expose: ['repo'], grader: text, dataset }), template };
   expect(fieldsRead(environment)).toEqual(['repo', 'answer', 'issue', 'image']);

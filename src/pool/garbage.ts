@@ -88,7 +88,7 @@ async function examine(
   tools.log.warn('destroyed a sandbox that fleet state does not know', { sandbox, reason });
 }
 
-// By kind too: a stranger that becomes known and then goes missing begins anew.
+// By kind too: a stranger that becomes known and then goes missing begins again.
 const nameOf = ({ kind, sandbox }: Difference) => `${kind} ${sandbox}`;
 
 function rememberFirst(sinceMs: Map<string, number>, found: readonly Difference[], nowMs: number): void {

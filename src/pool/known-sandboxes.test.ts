@@ -66,7 +66,7 @@ test('who has not come in a whole turn is there no more, though nobody said so; 
   expect(heard.at(-1)).toBe('one gone');
 });
 
-test('where the place says nothing any more, all is read anew, and what is not found is gone', async () => {
+test('where the place says nothing any more, all is read again, and what is not found is gone', async () => {
   const { names, places } = told(
     { startsOver: true, ...all(one, other) },
     { startsOver: true, place: 'other redis', sandboxes: [[third, fakeKnown()]] },

@@ -14,7 +14,7 @@ const portion = 50;
  * What fleet state knows of every sandbox, kept up by what has moved: reading it costs what happens, not what is there.
  *
  * It may be behind, and of what a version before has moved by a minute; so it says where to look, and nothing that cannot be
- * undone is done by it alone: each script decides by what fleet state says then. All is read anew from another Redis, and
+ * undone is done by it alone: each script decides by what fleet state says then. All is read again from another Redis, and
  * from one that was written back.
  */
 export class KnownSandboxes {
@@ -24,7 +24,7 @@ export class KnownSandboxes {
   readonly #listeners: OnKnown[] = [];
   #place = '';
   #turn = 0;
-  /** Whether all that there are have been seen since it began (anew). */
+  /** Whether all that there are have been seen since it began (again). */
   #isWhole = false;
   #reading: Promise<unknown> = Promise.resolve();
 

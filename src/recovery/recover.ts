@@ -23,7 +23,7 @@ type RecoverTools = WriteBackTools & {
  * nothing. Any number of controllers may do it at once. Where that Redis is replaced as well, all of it begins again.
  *
  * A rollout whose sandbox is gone has nobody to tell of it but who has seen it there; it is marked, so that its next call
- * does not open it anew as if nothing had been.
+ * does not open it again as if nothing had been.
  *
  * Returns how many sandboxes were written back as what, or null when there was nothing to do. Throws what provider and fleet state
  * throw; then nothing is adopted and it is to be tried again.

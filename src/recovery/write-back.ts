@@ -84,7 +84,7 @@ async function restore(tools: WriteBackTools, found: FoundRollout): Promise<Writ
 }
 
 /**
- * Its rollout was opened anew while it did not answer. What the rollout is now in has half of its state, so it is lost,
+ * Its rollout was opened again while it did not answer. What the rollout is now in has half of its state, so it is lost,
  * with whatever this one knows.
  */
 async function loseOther(

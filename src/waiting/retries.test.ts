@@ -48,7 +48,7 @@ const failing = (times: number, thrown: () => unknown) => async (failed: number)
   return 'done';
 };
 
-test('a step that a repeat may mend is tried again until it succeeds', async () => {
+test('a step that a repeat may fix is tried again until it succeeds', async () => {
   const { result, atMs } = await tried(
     failing(3, () => notYet()),
     1_000,
@@ -109,7 +109,7 @@ test('what a try says is to be made again is, whatever its code, and its failure
   expect(atMs).toEqual([0, 200, 400]);
 });
 
-test('what was tried as often as may be leaves for good: a wait around it does not begin anew, and says the same', async () => {
+test('what was tried as often as may be leaves for good: a wait around it does not begin again, and says the same', async () => {
   const refused = new Failure('sandboxd_unreachable', 'all refused', { evidence: { trouble: 'not_sent' } });
   const inner = { ...policy, mostTries: 3 };
   const asked: number[] = [];
@@ -127,7 +127,7 @@ test('what was tried as often as may be leaves for good: a wait around it does n
   expect([atMs, asked]).toEqual([[0], [3]]);
 });
 
-test('what only had no time left may be begun anew by a wait that has', async () => {
+test('what only had no time left may be begun again by a wait that has', async () => {
   const rule = { ...policy, mostTries: 3, withinMs: 50 };
   const refusing = failing(99, () => new NotYet(notYet('sandboxd_unreachable')));
   const { thrown } = await tried(refusing, 10_000, { rule });
@@ -145,7 +145,7 @@ test('waits that share a number of tries have so many together', async () => {
   expect(second.thrown).toBeInstanceOf(GivenUp);
 });
 
-test('a failure that another try does not mend counts for nobody who shares the number', async () => {
+test('a failure that another try does not fix counts for nobody who shares the number', async () => {
   const tries = noneFailed();
   await tried(
     failing(1, () => notYet('capacity_timeout')),

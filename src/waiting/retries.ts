@@ -7,7 +7,7 @@ import type { Pauses, RetryPolicy } from './retry-policies.ts';
 /**
  * The one loop that tries again; what it may try, and how often, is a row of `retry-policies.ts`. A try says by what it
  * throws whether another may help: its row knows which failures pass, {@link NotYet} says so itself, and after
- * {@link GivenUp} nobody who stands around begins anew.
+ * {@link GivenUp} nobody who stands around begins again.
  */
 
 export type RetryDeps = { readonly clock: Clock; readonly random: Random };
@@ -25,7 +25,7 @@ export class NotYet extends Error {
   }
 }
 
-/** A failure of what was tried as often as may be: a request around it that began anew would use up as much again. */
+/** A failure of what was tried as often as may be: a request around it that began again would use up as much again. */
 export class GivenUp extends Failure {
   constructor({ code, message, evidence, admitted, retryAfterMs, retry, cause }: Failure) {
     const when = retryAfterMs === undefined ? {} : { retryAfterMs };
@@ -33,7 +33,7 @@ export class GivenUp extends Failure {
   }
 }
 
-/** How many tries have failed that another may mend; handed on where several waits of one request share the number. */
+/** How many tries have failed that another may fix; handed on where several waits of one request share the number. */
 export type Tries = { failed: number };
 
 export const noneFailed = (): Tries => ({ failed: 0 });
@@ -88,7 +88,7 @@ export type Tried = {
   readonly remainingMs: number;
 };
 
-/** Whether another try may mend it. */
+/** Whether another try may fix it. */
 export function helps(policy: RetryPolicy, thrown: unknown): boolean {
   return thrown instanceof NotYet || (policy.again(thrown) && !(thrown instanceof GivenUp));
 }

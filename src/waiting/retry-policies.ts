@@ -63,7 +63,7 @@ const usual: Pauses = { firstMs: 20, factor: 2, longestMs: 1_000 };
 const atOnce: Pauses = { firstMs: 0, factor: 1, longestMs: 0 };
 
 /**
- * Codes that a repeat by the trainer may mend and a repeat in here does not: time that is up, a gateway that must not
+ * Codes that a repeat by the trainer may fix and a repeat in here does not: time that is up, a gateway that must not
  * hold more, rows that would only be sent to a full share of Redis once a second, a setup that has already failed in
  * several sandboxes, and starts that failed for as long as there was time to wait in line.
  */

@@ -6,7 +6,7 @@ import type { FleetEvent } from '../ports/event-log.ts';
 /** Often enough that a process that died is seen within seconds; a word costs Redis some 20 µs. */
 const tellMs = 2_000;
 
-/** What it says anew each time. */
+/** What it says again each time. */
 export type Present = Pick<ProcessWord, 'state' | 'inHand' | 'atMost' | 'verdicts'>;
 
 export type PresenceOptions = {

@@ -86,22 +86,22 @@ if (!few)
 const chosen = Object.entries(faults).filter(([, { quick }]) => !few || quick);
 
 test.each(chosen)(
-  '%s: it is told, nobody else is blamed, and it is over when it is mended',
+  '%s: it is told, nobody else is blamed, and it is over when it is fixed',
   async (name, fault) => {
     await settled();
     const fired = recorder.listen();
-    const mend = await fault.make(corral);
+    const fix = await fault.make(corral);
     try {
       await expect
         .poll(() => [...fired.keys()], { timeout: 120_000 })
         .toEqual(expect.arrayContaining([...fault.fires]));
     } finally {
-      await mend();
+      await fix();
     }
-    const mendedMs = performance.now();
+    const fixedMs = performance.now();
     await quiet();
     console.log(
-      `${name}: ${line(fired, fault)}; over ${seconds(performance.now() - mendedMs)} s after it was mended`,
+      `${name}: ${line(fired, fault)}; over ${seconds(performance.now() - fixedMs)} s after it was fixed`,
     );
     const names = [...fired.keys()].filter((one) => !among(ofTheMachine, one));
     expect(blaming(names, fault.blame)).toEqual([]);

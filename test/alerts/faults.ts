@@ -10,7 +10,7 @@ import type { Release } from '../support/release.ts';
 import { busyRollouts, endRollouts, sandboxesOf } from './fleet.ts';
 
 /** Takes the fault back. */
-export type Mend = () => Promise<unknown>;
+export type Fix = () => Promise<unknown>;
 
 export type Fault = {
   /** Whom its alerts must blame; one that blames somebody else fails the test. */
@@ -20,10 +20,10 @@ export type Fault = {
   /** Played also where there are two minutes. */
   readonly quick?: true;
   /** Breaks it, and resolves when it is broken: what fires may come later. */
-  readonly make: (corral: Release) => Promise<Mend>;
+  readonly make: (corral: Release) => Promise<Fix>;
 };
 
-const nothingToMend: Mend = () => Promise.resolve();
+const nothingToMend: Fix = () => Promise.resolve();
 
 /** Longer than two looks of the rules in which a rate has something to rise between. */
 const betweenLossesMs = 1_000;
@@ -197,7 +197,7 @@ export const faults: Readonly<Record<string, Fault>> = {
   },
 };
 
-async function scaledToNothing(corral: Release, what: string, replicas: number): Promise<Mend> {
+async function scaledToNothing(corral: Release, what: string, replicas: number): Promise<Fix> {
   await corral.kubectl(['scale', what, '--replicas=0']);
   return async () => {
     await corral.kubectl(['scale', what, `--replicas=${replicas}`]);

@@ -115,7 +115,7 @@ test('a file that was asked for at the moment of the loss is gone with its sandb
   expect([answer.status, await answer.json()]).toMatchObject([502, gone]);
 });
 
-test('the policy’s own time-out is 124 before its client gives up, whatever it does about being ended', async () => {
+test('the policy’s own timeout is 124 before its client gives up, whatever it does about being ended', async () => {
   const sandbox = await open();
   const began = performance.now();
   const ended = await run(sandbox, "trap '' TERM; sleep 60 & sleep 60", { 'connect-timeout-ms': '3000' });

@@ -70,7 +70,7 @@ async function play(
   }
 }
 
-/** `/workspace/src/…/a`, 4,091 bytes: whoever writes it anew has no room for a longer name beside it. */
+/** `/workspace/src/…/a`, 4,091 bytes: whoever writes it again has no room for a longer name beside it. */
 const deepest = `cd src && for each in $(seq 16); do mkdir ${'d'.repeat(240)} && cd ${'d'.repeat(240)} || exit 1; done; mkdir ${'e'.repeat(218)} && echo > ${'e'.repeat(218)}/a`;
 
 const grade = (trace: string, item: { readonly id: string }, environment = 'fresh') =>

@@ -137,7 +137,7 @@ export type ExpectedFailure = {
   readonly evidence?: unknown;
 };
 
-/** A rollout whose state is lost: nothing sent again will mend it. */
+/** A rollout whose state is lost: nothing sent again will fix it. */
 export const toldLost = {
   status: 503,
   code: 'sandbox_lost',

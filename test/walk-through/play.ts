@@ -116,7 +116,7 @@ async function tell(stage: Stage): Promise<Scenes> {
   const moments: readonly Moment[] = [
     [cutMs, `the wire of node ${lost} is cut; ${working} of ${rollouts} rollouts work on it`],
     [seen.gaveUpMs, 'Kubernetes gives the node up'],
-    [seen.joinedMs, 'the wire is mended'],
+    [seen.joinedMs, 'the wire is fixed'],
     [readyMs, 'the node is Ready again'],
     [endedMs, 'the burst is over: every rollout is scored or discarded'],
   ];

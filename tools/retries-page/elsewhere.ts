@@ -112,7 +112,7 @@ export const elsewhere: readonly Elsewhere[] = [
   {
     part: 'fleet',
     what: 'a call of the Kubernetes API',
-    on: '429 and 503; a connection that broke; 401, with credentials read anew',
+    on: '429 and 503; a connection that broke; 401, with credentials read again',
     often: 'after its `Retry-After` or a second, all calls together; once; once',
     until: '15 s',
     by: ['src/adapters/kubernetes/api/calls.ts'],

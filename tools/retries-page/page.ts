@@ -15,7 +15,7 @@ export function retriesPage(): string {
 const introduction = [
   'A request is held while trying again may help, because three quick refusals lose a rollout. One wait stands around each ' +
     'request, and what it waits for is tried in one place each: no row waits out the trouble of another row inside it, and what ' +
-    'one has given up is not begun anew by the one around it. What a request has begun, the exchange of a call or a grading, goes on ' +
+    'one has given up is not begun again by the one around it. What a request has begun, the exchange of a call or a grading, goes on ' +
     'without it, with rows of its own. Everything that is sent again is known by an id, so that it happens once.',
   'What gateways and controllers try again is a table with a row each, `src/waiting/retry-policies.ts`, which has the reason ' +
     'beside each number, and one loop, `src/waiting/retries.ts`. No try begins without time left. A pause is as long as this ' +

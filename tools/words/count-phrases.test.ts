@@ -10,7 +10,13 @@ test('phrases are counted as whole words, in any case, and across the lines of a
 });
 
 test('what users read is counted apart from code', () => {
-  const read = ['README.md', 'docs/api.md', 'cli/top.ts', 'src/failure/meanings/ours.ts', 'charts/corral/values.yaml'];
+  const read = [
+    'README.md',
+    'docs/api.md',
+    'cli/top.ts',
+    'src/failure/meanings/ours.ts',
+    'charts/corral/values.yaml',
+  ];
   const code = ['src/a.ts', 'cli/top.test.ts', 'services/sandboxd/README.md', 'infra/payload/runtime.ts'];
   expect(read.map(scopeOf)).toEqual(read.map(() => 'read'));
   expect(code.map(scopeOf)).toEqual(code.map(() => 'code'));

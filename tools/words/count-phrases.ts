@@ -17,9 +17,15 @@ export function scopeOf(path: string): Scope {
 export function countPhrases(phrases: readonly string[], files: readonly TextFile[]): Counts {
   const counts: Record<Scope, Record<string, number>> = { read: {}, code: {} };
   for (const { path, text } of files) {
-    const words = ` ${text.toLowerCase().replaceAll('’', "'").replaceAll("'s", '').split(/[^a-z'-]+/u).join(' ')} `;
+    const words = ` ${text
+      .toLowerCase()
+      .replaceAll('’', "'")
+      .replaceAll("'s", '')
+      .split(/[^a-z'-]+/u)
+      .join(' ')} `;
     const inScope = counts[scopeOf(path)];
-    for (const phrase of phrases) inScope[phrase] = (inScope[phrase] ?? 0) + occurrences(words, ` ${phrase} `);
+    for (const phrase of phrases)
+      inScope[phrase] = (inScope[phrase] ?? 0) + occurrences(words, ` ${phrase} `);
   }
   return counts;
 }
@@ -31,7 +37,12 @@ function occurrences(words: string, phrase: string): number {
   return count;
 }
 
-export type Excess = { readonly scope: Scope; readonly phrase: string; readonly now: number; readonly most: number };
+export type Excess = {
+  readonly scope: Scope;
+  readonly phrase: string;
+  readonly now: number;
+  readonly most: number;
+};
 
 /** Phrases that occur more often than recorded. */
 export function excesses(now: Counts, recorded: Counts): readonly Excess[] {

@@ -251,7 +251,7 @@ async def test_a_trainers_deadline_that_runs_out_while_the_machinery_is_away_is_
             await rollout.open()
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(rollout.exec("true"), 1)
-            # A framework that takes this for the agent's time-out, and goes on to grade, gets no score for it.
+            # A framework that takes this for the agent's timeout, and goes on to grade, gets no score for it.
             with pytest.raises(corral.Unavailable):
                 await rollout.grade()
             assert one.bodies("/grade") == []

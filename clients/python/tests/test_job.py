@@ -54,7 +54,7 @@ def test_an_address_that_is_none_is_said_before_anything_is_sent(url: str, monke
 async def test_thirty_seconds_without_a_sandbox_cost_nothing_and_there_are_four_rewards(
     fleet: Fleet, run: str
 ):
-    # It asks anew every few seconds, as a client with less patience for one request would have to.
+    # It asks again every few seconds, as a client with less patience for one request would have to.
     client = fleet.client(run, hold_s=5.0)
 
     async def play(item: str) -> float:

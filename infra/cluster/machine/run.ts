@@ -33,7 +33,7 @@ export async function run(argv: readonly string[], options: RunOptions = {}): Pr
     throw new CommandError(
       `${argv.slice(0, 4).join(' ')}: ${reasonOf(error)}`,
       'this machine',
-      'mend what it says, then try again',
+      'fix what it says, then try again',
       error,
     );
   }

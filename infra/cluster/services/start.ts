@@ -31,7 +31,7 @@ export async function restartServices(cluster: Cluster): Promise<void> {
 /**
  * A kube-proxy takes over what an earlier one has left in the kernel, also the chain of an endpoint that had just gone, emptied
  * and not yet deleted. It takes that for done when the endpoint is back, and nobody reaches it (seen with 1.34 after the API
- * server was started anew, whose own Service refused every pod from then on).
+ * server was started again, whose own Service refused every pod from then on).
  */
 async function forgetRules({ namespace }: NodePlan): Promise<void> {
   const tables = ['table ip kube-proxy', 'table ip6 kube-proxy'];

@@ -6,7 +6,7 @@ import { endOf, outputOf } from './process-events.ts';
 test.each([
   ['its own end', { outcome: 'completed', exitCode: 7 }, 7],
   ['a signal', { outcome: 'completed', exitCode: null, signal: 'SIGSEGV' }, 139],
-  ['its time-out', { outcome: 'timed_out', exitCode: null, signal: 'SIGKILL', timedOut: true }, 124],
+  ['its timeout', { outcome: 'timed_out', exitCode: null, signal: 'SIGKILL', timedOut: true }, 124],
   [
     'a command that could not be started',
     { outcome: 'refused', code: 'command_not_started', exitCode: null },

@@ -27,7 +27,7 @@ describe('a gateway that leaves', () => {
     expect(await leftAfterMs(1_000, 22_500)).toBe(30_000);
   });
 
-  it('that one client never lets go of stays no longer than thrice its delay', async () => {
+  it('that one client never lets go of stays no longer than three times its delay', async () => {
     expect(await leftAfterMs(1_000, Number.POSITIVE_INFINITY)).toBe(45_000);
   });
 

@@ -8,7 +8,7 @@ import type { HoldGate } from './hold-gate.ts';
  *
  *   leaving   it serves as ever, but is not ready, and ends every connection with its answer: whoever spreads requests
  *             needs seconds to hear of it, and would find a closed door meanwhile. Who hears of it late keeps it here: it
- *             closes when nobody has come for a while, or when that has taken thrice as long as it should
+ *             closes when nobody has come for a while, or when that has taken three times as long as it should
  *   closing   connections that nobody used meanwhile end, or their next request would find a closed door; nothing new,
  *             `shutting_down`; what is held finishes
  *   cut off   what is still held is told `shutting_down` too: a repeat at another gateway joins what was begun here
@@ -16,7 +16,7 @@ import type { HoldGate } from './hold-gate.ts';
  */
 
 export type Leaving = {
-  /** How long it leaves at least; thrice that while somebody still comes. */
+  /** How long it leaves at least; three times that while somebody still comes. */
   readonly drainDelayMs: number;
   /** How long after that held requests may finish. */
   readonly graceMs: number;

@@ -66,7 +66,7 @@ export const listFolder: ListFolder = (path) => listWhere(path, () => true);
 export const listHostRoot: ListFolder = (path) =>
   path === '/' ? listWhere(path, (name) => programs.test(name)) : listFolder(path);
 
-/** Each start lists anew what may have changed; so only what is wanted is looked at, and only links are looked into. */
+/** Each start lists again what may have changed; so only what is wanted is looked at, and only links are looked into. */
 function listWhere(folder: string, isWanted: (name: string) => boolean): readonly Entry[] {
   const found = readdirSync(folder, { withFileTypes: true });
   const wanted = found.filter(({ name }) => isWanted(name));

@@ -26,7 +26,7 @@ describe('layOutRoot', () => {
     ]);
   });
 
-  it('makes a folder anew where something is mounted inside it', () => {
+  it('makes a folder again where something is mounted inside it', () => {
     const steps = layOutRoot('/root-of-it', ['/opt/corral'], list);
     expect(steps.filter(({ target }) => target.startsWith('/opt'))).toEqual([
       { kind: 'folder', target: '/opt' },

@@ -16,7 +16,7 @@ export type ListFolder = (path: string) => readonly Entry[];
 
 /**
  * How `source` becomes the sandbox's root, read-only, although other things are mounted inside it: bubblewrap cannot
- * make a mount point in a read-only folder, so each folder above such a `target` is made anew and its entries are
+ * make a mount point in a read-only folder, so each folder above such a `target` is made again and its entries are
  * bound one by one. Throws `start_failed` where a target lies below a link or a file.
  */
 export function layOutRoot(

@@ -17,7 +17,7 @@ import { type BuildSite, buildUserOf, runBuild } from './run-build.ts';
  *      └──── failed ──▶ failed ── asked for again a minute later ──▶ building
  *
  * A sandbox is not accepted before its data is ready. Whoever asks meanwhile waits a little, and is then told how far
- * it is (`unschedulable`: ask again). A program that fails is its author's fault and stays so until he mends it, which makes
+ * it is (`unschedulable`: ask again). A program that fails is its author's fault and stays so until he fixes it, which makes
  * another digest; it is tried again all the same, because a full disk looks like his fault too.
  */
 export type BuiltData = {

@@ -126,7 +126,7 @@ export const layersAt = (stageFolder: string, folders: readonly string[]): Stage
   at: `${stageFolder}/etc`,
 });
 
-/** As `mount --all --fstab` reads them: one program mounts them all, where one for each would be dear. */
+/** As `mount --all --fstab` reads them: one program mounts them all, where one for each would be expensive. */
 export function fstabOf(mounts: readonly StagedMount[]): string {
   return mounts.map((mount) => `${fstabLine(mount)} 0 0\n`).join('');
 }

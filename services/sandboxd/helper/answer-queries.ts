@@ -88,7 +88,7 @@ function statementOf({ database, sql, each = [] }: QueryAction): StatementSync {
   return statement;
 }
 
-/** No page of a corpus is as long; a value that a query makes is held twice or thrice in a small sandbox. */
+/** No page of a corpus is as long; a value that a query makes is held twice or three times in a small sandbox. */
 const longestValue = 16 * 1024 * 1024;
 
 /** A map of all of it takes no memory; the cache of copies is for what cannot be mapped. */

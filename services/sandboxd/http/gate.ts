@@ -24,7 +24,7 @@ export function letIn(headers: IncomingHttpHeaders, keeper: GateKeeper, needed: 
   }
   if (needed === 'token' && headers[bootHeader] === undefined) return;
   if (requiredHeader(headers, bootHeader) !== keeper.boot) {
-    throw new WireError('other_boot', 'sandboxd has started anew since; nothing ran');
+    throw new WireError('other_boot', 'sandboxd has started again since; nothing ran');
   }
 }
 

@@ -19,7 +19,7 @@ export type LaunchQueueOptions = {
   /** Most tickets that may wait or run; the fleet's start budget. */
   readonly max: number;
   readonly random: Random;
-  /** Hears of errors of the connections, which mend themselves. */
+  /** Hears of errors of the connections, which fix themselves. */
   readonly onError: (error: Error) => void;
 };
 

@@ -3,7 +3,7 @@ import type { Log } from '#src/ports/log.ts';
 
 /** Where lines go, many at a time. */
 export type BatchWriter = {
-  /** For whoever has to mend it. */
+  /** For whoever has to fix it. */
   readonly place: string;
   readonly write: (text: string) => Promise<void>;
 };

@@ -111,7 +111,7 @@ function nodeIsSilent(socketPath: string, thrown: unknown): Failure {
   });
 }
 
-/** Node's own refusal. One that is no answer of this protocol is ours to mend, and `unclassified` says so. */
+/** Node's own refusal. One that is no answer of this protocol is ours to fix, and `unclassified` says so. */
 function refused(status: number, text: string): Failure {
   const body = parse(text);
   const error = errorCheck.Check(body) ? body.error : null;

@@ -81,7 +81,7 @@ test('a label whose values nobody can list beforehand has an end all the same', 
 
 const pool = (template: string, value: number) => ({ labels: { template, state: 'ready' }, value });
 
-test('what is shown anew takes the place of what was there', async () => {
+test('what is shown again takes the place of what was there', async () => {
   const instruments = createInstruments('controller', () => []);
   instruments.show('corral_fleet_pool', [pool('aaa', 3), pool('bbb', 1)]);
   instruments.show('corral_fleet_pool', [pool('bbb', 5)]);

@@ -14,7 +14,7 @@ export type ConnectionOptions = {
   readonly commandTimeoutMs: number;
   /** Told how long each script of fleet state took, also one that failed or was given up. */
   readonly onScript?: (tookMs: number) => void;
-  /** Told of connection errors, which ioredis then mends by itself. */
+  /** Told of connection errors, which ioredis then fixes by itself. */
   readonly onTrouble: (error: Error) => void;
 };
 

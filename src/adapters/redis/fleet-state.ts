@@ -168,7 +168,7 @@ async function healthOf(run: RunScript, described: Promise<StateServer | null>):
 
 /**
  * As `connectFleetState`, for a process that is started before its Redis, or while that is away or refuses its password:
- * it waits, and says so. Throws what waiting does not mend, such as `UnfitRedis`.
+ * it waits, and says so. Throws what waiting does not fix, such as `UnfitRedis`.
  */
 export async function awaitFleetState(
   options: FleetStateOptions,

@@ -92,7 +92,7 @@ export const byPolicy: Readonly<Record<FailureCode, ByPolicy>> = {
   ),
   unauthorized: no('Keys are the job’s.'),
   unclassified: no(
-    'By definition nobody has thought of it: each is a bug to mend, and asked this question then.',
+    'By definition nobody has thought of it: each is a bug to fix, and asked this question then.',
   ),
 };
 

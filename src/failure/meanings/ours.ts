@@ -57,7 +57,7 @@ export const noSandbox = {
     evidence:
       '`step`: which one. `seen`: its exit code and the beginning of its stderr. `data`: what is amiss with it. Of a missing program: `image` and `programs`; the message names the tools. `starts_failed`: so many starts in a row ended with the same exit code of `prepare`, or over the same data.',
     operator:
-      'The environment’s author mends it; `corral preflight` opens one rollout and shows the same. Where only some rollouts fail, the reason is in their dataset rows: `corral preflight --items`. Of `prepare` and data, three in a row are answered as those of `start_failed` are. So is a `setup` that ends with an exit code, or does not find its program or folder, in three sandboxes of one request.',
+      'The environment’s author fixes it; `corral preflight` opens one rollout and shows the same. Where only some rollouts fail, the reason is in their dataset rows: `corral preflight --items`. Of `prepare` and data, three in a row are answered as those of `start_failed` are. So is a `setup` that ends with an exit code, or does not find its program or folder, in three sandboxes of one request.',
   },
   sandboxd_unreachable: {
     means:
@@ -176,6 +176,6 @@ export const fleetItself = {
     means: 'An error that nobody has given a code. It counts as ours, and it is a bug.',
     evidence:
       '`error` and `message`; the gateway logs it at level `error`, with rollout and call. `corral_gateway_failures_total` and `corral_controller_failures_total` with `code="unclassified"` exist from the start, at zero.',
-    operator: 'Alert on any rise and report it with the log line; it gets a code of this page, or is mended.',
+    operator: 'Alert on any rise and report it with the log line; it gets a code of this page, or is fixed.',
   },
 } as const satisfies Partial<Record<FailureCode, Meaning>>;

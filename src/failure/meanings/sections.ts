@@ -55,7 +55,7 @@ export const sections: readonly Section[] = [
   },
   {
     title: 'The caller: the request is wrong',
-    intro: 'Repeating it changes nothing; the job or the request must be mended.',
+    intro: 'Repeating it changes nothing; the job or the request must be fixed.',
     codes: codesOf(wrongRequest),
   },
 ];

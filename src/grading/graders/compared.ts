@@ -82,7 +82,7 @@ export function textsAt(item: Item | null, path: ReferencePath): readonly string
 function missing(path: ReferencePath, what: string): Failure {
   return new Failure(
     'item_missing',
-    `${path} ${what}, and the grader compares with it; mend the dataset row`,
+    `${path} ${what}, and the grader compares with it; fix the dataset row`,
     {
       evidence: { reference: path },
     },

@@ -19,7 +19,7 @@ export type LaunchFailure = {
 /** Codes by which a provider says itself why a start failed, or must be made elsewhere. */
 const providersOwn: ReadonlySet<FailureCode> = new Set([
   'image_unavailable',
-  // The program that makes the template's data: what its author must mend, as with `prepare`.
+  // The program that makes the template's data: what its author must fix, as with `prepare`.
   'setup_failed',
   'unschedulable',
   'start_failed',

@@ -49,7 +49,7 @@ test('what is amiss is the environment’s, in the words of who looked, however 
   const said = `prepare: ["/bin/sh","-c","… echo \\"data: $1\\" …"] ended with {"kind":"exited"}: data: /data/b is empty\n`;
   await expect(check(withData, () => Promise.reject(refused(said)))).rejects.toMatchObject({
     code: 'setup_failed',
-    message: 'the data of the environment is amiss: /data/b is empty; mend the image that holds it',
+    message: 'the data of the environment is amiss: /data/b is empty; fix the image that holds it',
     evidence: { failsEverywhere: true },
   });
 });

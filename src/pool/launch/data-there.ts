@@ -55,7 +55,7 @@ function amissIn(thrown: unknown): Failure | null {
   if (said === undefined) return null;
   return new Failure(
     'setup_failed',
-    `the data of the environment is amiss: ${said}; mend the image that holds it`,
+    `the data of the environment is amiss: ${said}; fix the image that holds it`,
     {
       evidence: { step: 'prepare', data: said, ...failsEverywhere },
       cause: thrown,

@@ -26,7 +26,7 @@ export type ControlReply = Standing | { readonly standing: 'play' | 'wait' };
 /** One script a method; errors as in `claims.ts`. Kept for 7 days after the last question. */
 export interface ControlStore {
   standing(key: ControlKey): Promise<Standing | null>;
-  /** The same holder asks again to renew its lease. `again`: what is recorded is forgotten and found anew. */
+  /** The same holder asks again to renew its lease. `again`: what is recorded is forgotten and found again. */
   ask(key: ControlKey, holder: string, leaseMs: number, again: boolean): Promise<ControlReply>;
   /** Null: a control was lost or ran out of time, which is not evidence; the lease is given back. */
   conclude(key: ControlKey, holder: string, found: Standing | null): Promise<ControlReply>;

@@ -48,7 +48,7 @@ export interface RecoveryStore {
   kept(): Promise<Forgetful | null>;
   /**
    * Writes the rollout, or what its record lacks. `given_up`: the rollout is over, tainted, or lives in another
-   * sandbox; this one goes to draining. `two_lives`: it was opened anew while this sandbox did not answer, and calls
+   * sandbox; this one goes to draining. `two_lives`: it was opened again while this sandbox did not answer, and calls
    * have run in both; nothing is written.
    */
   restoreRollout(found: FoundRollout): Promise<'live' | 'given_up' | 'late' | 'two_lives'>;
@@ -61,7 +61,7 @@ export interface RecoveryStore {
   markUnsure(sandbox: SandboxId, template: TemplateDigest, owner: RolloutKey | null): Promise<void>;
   /** The provider no longer has it: a ready one is forgotten; the rollout of an unsure one is lost. Returns one that this discarded. */
   markGone(sandbox: SandboxId): Promise<RolloutRecord | null>;
-  /** Their sandboxes are gone: those without record are never opened anew. */
+  /** Their sandboxes are gone: those without record are never opened again. */
   markLost(rollouts: readonly RolloutKey[]): Promise<void>;
   /** From now on that Redis holds the fleet. Throws `recovering` where another has come since: it lacks what was written back before. */
   adopt(redis: string): Promise<void>;

@@ -39,7 +39,7 @@ export interface CatalogStore {
   /**
    * Says what this process' own folder holds, and hears what the fleet goes by; to be repeated, because who is silent
    * for 30 s has nothing any more. `sinceMs` is what the last answer said of the same catalog: a Redis that has
-   * forgotten learns it anew. Null: fleet state does not know that catalog; publish it first.
+   * forgotten learns it again. Null: fleet state does not know that catalog; publish it first.
    */
   hold(holder: string, catalog: string, sinceMs: number | null): Promise<HeldCatalog | null>;
   /** Holds nothing, or nothing any more, and hears the newest all the same; null: nobody holds any. */

@@ -55,7 +55,7 @@ export type RolloutFilter = {
 
 /** Reading, never deciding. */
 export interface ReportStore {
-  /** Of all sandboxes, up to the last change of each; a Redis that was emptied begins anew. */
+  /** Of all sandboxes, up to the last change of each; a Redis that was emptied begins again. */
   cost(): Promise<readonly SandboxCost[]>;
   runs(tenant: TenantId): Promise<readonly RunId[]>;
   run(tenant: TenantId, run: RunId): Promise<RunReport | null>;

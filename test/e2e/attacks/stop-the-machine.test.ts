@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
 
 /*
- * A policy that would rather have nobody trained: it writes what is dear to read, and as much of it as it may. Another rollout
+ * A policy that would rather have nobody trained: it writes what is expensive to read, and as much of it as it may. Another rollout
  * of the same fleet is answered all the while, and afterwards.
  */
 
@@ -70,7 +70,7 @@ async function attack<Answer>(name: string, attacking: Promise<Answer>): Promise
   return attacking;
 }
 
-const dear: readonly (readonly [string, string])[] = [
+const expensive: readonly (readonly [string, string])[] = [
   ['line ends in a fence that never ends', JSON.stringify({ output_text: `\`\`\`${'\n'.repeat(200_000)}x` })],
   ['nothing but backquotes', JSON.stringify({ output_text: '```\n'.repeat(200_000) })],
   [
@@ -80,7 +80,7 @@ const dear: readonly (readonly [string, string])[] = [
   ['half a million entries', JSON.stringify({ output_text: 'a\n'.repeat(250_000) })],
 ];
 
-test.each(dear)('a final answer of %s is graded at once', async (what, sample) => {
+test.each(expensive)('a final answer of %s is graded at once', async (what, sample) => {
   const graded = await attack(what, grade(what.replaceAll(' ', '-'), sample));
   expect(graded).toMatchObject({ status: 200, body: { score: 0 } });
 });

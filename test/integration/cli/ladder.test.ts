@@ -179,7 +179,7 @@ test('a grader elsewhere puts policies in order by what they leave for it, and o
   expect(exitCode).toBe(exitCodes.done);
 });
 
-test('a policy that calls what is no tool, or an environment without rows, is its author’s to mend', async () => {
+test('a policy that calls what is no tool, or an environment without rows, is its author’s to fix', async () => {
   policies.stuck = policies.stuck.replace('tool: shell', 'tool: bash');
   const wrong = await climb('stuck');
   expect(wrong).toMatchObject({

@@ -150,7 +150,7 @@ describe('of a ladder', () => {
     ]);
   });
 
-  test('a policy, a row count or an environment that is none is the caller’s to mend', async () => {
+  test('a policy, a row count or an environment that is none is the caller’s to fix', async () => {
     const wrong = await study('words', '--policy', 'nobody');
     expect([wrong.exitCode, wrong.said]).toEqual([
       exitCodes.yours,

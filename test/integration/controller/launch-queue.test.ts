@@ -32,7 +32,7 @@ afterEach(async () => {
 afterAll(() => redis.stop());
 
 const max = 6;
-/** Connections are cut on purpose here; they mend themselves. */
+/** Connections are cut on purpose here; they fix themselves. */
 const onError = () => undefined;
 
 function open(fleet = 'test'): LaunchQueue {

@@ -177,7 +177,7 @@ test('what is newest and beyond a process’ own policy is not used there, whole
   expect(strict.agreed.inForce().trouble).toBeNull();
 });
 
-test('a Redis that has forgotten everything learns the environments anew, in the same order', async () => {
+test('a Redis that has forgotten everything learns the environments again, in the same order', async () => {
   await using old = await startProcess('old', one);
   await using recent = await startProcess('recent', { 'shell.yaml': environment('two') });
   await redis.restart('nothing');

@@ -10,7 +10,7 @@ test('a program of a tool that the image lacks is the environment’s failure, t
   await expect(told).rejects.toMatchObject({
     code: 'setup_failed',
     admitted: 'no',
-    message: expect.stringMatching(/^the image \S+ lacks programs .*: look-up of look_up; mend the image/),
+    message: expect.stringMatching(/^the image \S+ lacks programs .*: look-up of look_up; fix the image/),
   });
   expect(world.link.ran).toEqual([]);
   expect(await world.sandboxesHeld()).toBe(1);

@@ -94,7 +94,7 @@ test('a server that is busy for longer than a call may take is told as unavailab
   });
 });
 
-test('credentials that are refused are read anew, once', async () => {
+test('credentials that are refused are read again, once', async () => {
   world.api.next(posts, { status: 401 });
   await world.provider.create(request(sandbox));
   world.api.next(posts, { status: 401 });

@@ -80,7 +80,7 @@ test('a bookmark moves on where a quiet watch resumes', async () => {
   expect(versions().at(-1)).toBe(before + 1);
 });
 
-test('when history is gone everything is listed anew, and what ended meanwhile is told first', async () => {
+test('when history is gone everything is listed again, and what ended meanwhile is told first', async () => {
   await start();
   await start(sandboxId('sandbox-2'));
   world.api.cutWatches();

@@ -187,7 +187,7 @@ describe('queries in a sandbox', () => {
     expect(await answererPid()).toBe(pid);
   });
 
-  test('that take too long end as a command does, and the next is answered anew', async () => {
+  test('that take too long end as a command does, and the next is answered again', async () => {
     const slow = await inside.run(query({ sql: endless, each: ['', 'c', ''] }), 500);
     expect(slow.ending).toEqual({ kind: 'timed_out', timeoutMs: 500 });
     expect(await text({})).toMatchObject({ ending: exited(0) });

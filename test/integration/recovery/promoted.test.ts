@@ -190,7 +190,7 @@ describe('a start and its grant that it missed, in a sandbox that does not answe
     expect(await call).toMatchObject({ output: 'echo two', epoch: { sandbox } });
   });
 
-  test('labelled, it alone waits; and where the sandbox is gone, the rollout is lost and not opened anew', async () => {
+  test('labelled, it alone waits; and where the sandbox is gone, the rollout is lost and not opened again', async () => {
     await using world = await RecoveryWorld.start();
     const sandbox = await granted(world, true);
     expect(await world.core.sh('b', 'c1', 'echo')).toMatchObject({ output: 'echo' });

@@ -98,7 +98,7 @@ test('a grade that was under way may be asked for again and is scored once', asy
   expect(await world.core.grade('a', 'yes', ['c1'])).toMatchObject({ score: 1, replayed: false });
 });
 
-test('a rollout whose sandbox was gone before Redis forgot is not opened anew where a controller has seen it there', async () => {
+test('a rollout whose sandbox was gone before Redis forgot is not opened again where a controller has seen it there', async () => {
   await using world = await RecoveryWorld.start();
   const lost = await world.ready();
   await world.core.sh('a', 'c1', 'echo');
@@ -150,7 +150,7 @@ test('a Redis that is replaced while the one before is written back is not taken
   expect(await world.record('a')).toMatchObject({ state: 'active', epoch: first.epoch });
 });
 
-test('one whose grant had not been bound when Redis forgot has lost nothing, and is opened anew', async () => {
+test('one whose grant had not been bound when Redis forgot has lost nothing, and is opened again', async () => {
   await using world = await RecoveryWorld.start();
   const sandbox = await world.ready();
   await world.core.open('a');

@@ -25,7 +25,7 @@ async function silentAndNameless(world: RecoveryWorld): Promise<SandboxId> {
   return sandbox;
 }
 
-test('a sandbox that does not answer is neither granted nor destroyed, and its rollout is not opened anew', async () => {
+test('a sandbox that does not answer is neither granted nor destroyed, and its rollout is not opened again', async () => {
   await using world = await RecoveryWorld.start();
   const sandbox = await forgottenAndSilent(world);
   await world.ready();
@@ -153,7 +153,7 @@ test('nor does one that is gone', async () => {
   expect(await call).toMatchObject({ output: 'echo' });
 });
 
-test('a rollout that was opened anew meanwhile is lost when its first sandbox answers: neither has all of its state', async () => {
+test('a rollout that was opened again meanwhile is lost when its first sandbox answers: neither has all of its state', async () => {
   await using world = await RecoveryWorld.start();
   const first = await silentAndNameless(world);
   await world.endHold();
@@ -168,7 +168,7 @@ test('a rollout that was opened anew meanwhile is lost when its first sandbox an
   await expect(world.core.grade('a', 'yes', [])).rejects.toMatchObject({ code: 'sandbox_lost' });
 });
 
-test('one that was opened anew and has run nothing yet moves back to where it has', async () => {
+test('one that was opened again and has run nothing yet moves back to where it has', async () => {
   await using world = await RecoveryWorld.start();
   const first = await silentAndNameless(world);
   await world.endHold();

@@ -45,7 +45,7 @@ test('a process that died holds nothing after half a minute', async () => {
   expect(await hold('a', 'old')).toBe('old');
 });
 
-test('a Redis that has forgotten everything learns the order anew, whoever speaks first', async () => {
+test('a Redis that has forgotten everything learns the order again, whoever speaks first', async () => {
   const old = await world.fleet.catalogs.hold('a', 'old', null);
   await world.step(second);
   const recent = await world.fleet.catalogs.hold('b', 'new', null);

@@ -42,7 +42,7 @@ test('what is inconclusive records nothing, and the next one that asks plays', a
   expect(await ask('two')).toEqual({ standing: 'play' });
 });
 
-test('a standing is found anew where that is asked for', async () => {
+test('a standing is found again where that is asked for', async () => {
   await ask('one');
   await world.fleet.controls.conclude(key, 'one', { standing: 'refused', reason: 'no pytest' });
   expect(await ask('two', true)).toEqual({ standing: 'play' });

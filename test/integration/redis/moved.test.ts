@@ -57,7 +57,7 @@ test('what a version before has moved without saying so is known after a turn, a
   expect([...(await all()).values()].map(({ owner }) => owner)).toContain(keyOf('a'));
 });
 
-test('a Redis that was written back is read anew, although it counts its moves on', async () => {
+test('a Redis that was written back is read again, although it counts its moves on', async () => {
   await world.supply(many);
   const known = reader();
   await known.read();
@@ -70,7 +70,7 @@ test('a Redis that was written back is read anew, although it counts its moves o
   expect((await known.read()).get(sandboxOf(rollout))?.phase).toBe('draining');
 });
 
-test('whoever is farther behind than what is kept of the moves reads all anew, and no more is kept', async () => {
+test('whoever is farther behind than what is kept of the moves reads all again, and no more is kept', async () => {
   await world.supply(2);
   const { place } = await world.fleet.pool.moved('', 10);
   await world.redis.hset(key('moves'), 'last', 20_000);

@@ -124,14 +124,14 @@ describe('a reservation', () => {
     expect(await counts()).toMatchObject({ launching: 1 });
   });
 
-  test('of a ticket whose sandbox became ready is over; one whose start failed may start anew', async () => {
+  test('of a ticket whose sandbox became ready is over; one whose start failed may start again', async () => {
     await reserve([target(5)], 100, 'done');
     await ready('s-done');
     expect(await world.fleet.pool.reserve('done', sandboxId('x'), [target(5)], 100, minute)).toBeNull();
     await reserve([target(5)], 100, 'failed');
     await world.fleet.pool.launchFailed(sandboxId('s-failed'), 'start_failed', 'exit 1', null);
-    const anew = await world.fleet.pool.reserve('failed', sandboxId('y'), [target(5)], 100, minute);
-    expect(anew).toMatchObject({ sandbox: 'y' });
+    const again = await world.fleet.pool.reserve('failed', sandboxId('y'), [target(5)], 100, minute);
+    expect(again).toMatchObject({ sandbox: 'y' });
   });
 
   test('stays inside the start budget, also when many ask at once', async () => {
@@ -314,7 +314,7 @@ describe('starts that fail alike', () => {
     ['another reason', 'no folder /srv/data', 'start_failed'],
     ['another code', noFolder, 'setup_failed'],
     ['none that is known', null, 'start_failed'],
-  ] as const)('are counted anew after one that failed for %s', async (_what, reason, code) => {
+  ] as const)('are counted again after one that failed for %s', async (_what, reason, code) => {
     await failAlike(2);
     await failAlike(1, reason, code);
     await failAlike(2);

@@ -41,7 +41,7 @@ describe('the dataset row', () => {
     expect(JSON.stringify([reply, await recordOf(world.fleet, keyOf('a'))])).not.toContain('xxx');
   });
 
-  test('that is not there any more is kept anew when it is sent again', async () => {
+  test('that is not there any more is kept again when it is sent again', async () => {
     await open('a');
     await world.redis.del(await keysLike('row:*'));
     expect(await row('a')).toBeNull();

@@ -31,7 +31,7 @@ async function look(scripts: RealScripts, bug: PlantedBug, seed: number): Promis
   return violation === null ? null : { seed, violation };
 }
 
-/** Any change of what the worlds play may move these; then `npm run sim -- --planted` writes them anew. */
+/** Any change of what the worlds play may move these; then `npm run sim -- --planted` writes them again. */
 const file = join(import.meta.dirname, 'found-by-seed.json');
 
 function foundBefore(): Readonly<Partial<Record<PlantedBug, number>>> {

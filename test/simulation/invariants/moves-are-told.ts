@@ -4,7 +4,7 @@ import type { Invariant } from './inspector.ts';
 
 /**
  * Controllers read each second what has moved, and not every sandbox: a move that is not told is one they hear of a
- * minute later. Where Redis was replaced all is read anew.
+ * minute later. Where Redis was replaced all is read again.
  */
 export function movesAreTold(): Readonly<Record<string, Invariant>> {
   let before: FleetSnapshot | null = null;

@@ -11,7 +11,7 @@ type Watcher = {
   behindUntilMs: number;
 };
 
-/** A watch that has missed something begins anew within this, with a list of everything. */
+/** A watch that has missed something begins again within this, with a list of everything. */
 const relistMs = 8_000;
 
 /** The engine's events on their way to each controller: late, twice, not before the next list, or long after they were true. */
@@ -39,7 +39,7 @@ export class Watches {
     });
   }
 
-  /** Every watch falls behind: it begins anew with a list of now, which arrives when it is old, and events after it. */
+  /** Every watch falls behind: it begins again with a list of now, which arrives when it is old, and events after it. */
   fallBehind(untilMs: number): void {
     for (const watcher of this.#watchers) {
       watcher.behindUntilMs = untilMs;
@@ -77,7 +77,7 @@ export class Watches {
   #miss(watcher: Watcher): void {
     if (!watcher.missed) {
       const { scheduler } = this.#world;
-      scheduler.after(relistMs, watcher.process.name, 'watches anew', () => this.#relist(watcher));
+      scheduler.after(relistMs, watcher.process.name, 'watches again', () => this.#relist(watcher));
     }
     watcher.missed = true;
   }

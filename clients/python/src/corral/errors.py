@@ -5,7 +5,7 @@ What the policy did is never an exception: exit codes, time-outs, bad arguments 
 the rollout out of its group.
 
 None of them derives from `OSError`, `TimeoutError` or `RuntimeError`: frameworks tell those to the model as its own
-mistake, or take them for the policy's time-out, and a failure of the machinery would be a zero.
+mistake, or take them for the policy's timeout, and a failure of the machinery would be a zero.
 """
 
 from __future__ import annotations

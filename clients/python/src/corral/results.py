@@ -54,13 +54,13 @@ class CallResult:
     oom_killed: bool
     duration_s: float
     waited_s: float
-    """How long the fleet took beside the command; never charged to the command's own time-out."""
+    """How long the fleet took beside the command; never charged to the command's own timeout."""
     sandbox: str | None
     replayed: bool
 
     @property
     def return_code(self) -> int:
-        """A number in any case, for interfaces that have no room for the truth: `exit_code`, 124 for a time-out (as
+        """A number in any case, for interfaces that have no room for the truth: `exit_code`, 124 for a timeout (as
         `timeout` has it), 126 where nothing ran, 137 where it was stopped or broke its sandbox."""
         if self.exit_code is not None:
             return self.exit_code
@@ -113,7 +113,7 @@ def read_call(body: Json) -> CallResult:
         call_id=_text(body, "call_id"),
         outcome=outcome,
         code=_nullable(_text, body, "code"),
-        # Whoever is killed at its time-out has an end by a signal too, and that is not how the command ended.
+        # Whoever is killed at its timeout has an end by a signal too, and that is not how the command ended.
         exit_code=exited if outcome == "completed" else None,
         signal=signal_name,
         output=_text(body, "output"),

@@ -8,7 +8,7 @@ from typing import Final
 
 from .errors import CorralError, Misuse, Refused, RequirementsUnmet
 
-# The longest that the fleet lets a command run, for frameworks whose commands know no time-out.
+# The longest that the fleet lets a command run, for frameworks whose commands know no timeout.
 LONGEST_COMMAND_S: Final = 3600.0
 
 

@@ -47,7 +47,7 @@ export function refusal(what: string, answer: Answer): Failure {
   });
 }
 
-/** Rights and namespaces are mended by people. */
+/** Rights and namespaces are fixed by people. */
 const refusedRetryMs = 5_000;
 
 // RBAC's own sentence: `User "x" cannot create resource "pods" in API group "" in the namespace "y"`. A quota's and an

@@ -61,7 +61,7 @@ const methods = {
  *   429, 503    after `Retry-After`. All calls pause: it is our flow that is too much, not the one call
  *   broken      once, at once: a kept connection may be closed just as it is used. Objects are named and removals carry
  *               a uid, so a call that had arrived is answered "already there" or "not there any more"
- *   401         once, with credentials read anew
+ *   401         once, with credentials read again
  */
 export function createApi(options: ApiOptions): Api {
   const { clock, random } = options;

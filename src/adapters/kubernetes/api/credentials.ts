@@ -21,7 +21,7 @@ export type Credentials = {
   readonly namespace: string | null;
   /** What to connect and ask with now. Throws what a broken kubeconfig or a failing exec plugin throws. */
   current(): Promise<ClusterAccess>;
-  /** The API server refused them: the next {@link current} reads them anew. */
+  /** The API server refused them: the next {@link current} reads them again. */
   forget(): void;
 };
 

@@ -12,7 +12,7 @@ export type StartTrouble = {
 
 type Rule = { readonly code: StartFailureCode; readonly graceMs: number };
 
-/** Nothing mends it by itself. */
+/** Nothing fixes it by itself. */
 const atOnce = 0;
 
 /**

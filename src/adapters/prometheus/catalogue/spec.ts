@@ -6,8 +6,8 @@ export type FleetSize = { readonly environments: number; readonly templates: num
  *
  *   listed       one of these rows; anything else is `unknown`
  *   environment  an environment that this process goes by, or did; anything else is `unknown`
- *   template     12 hex digits; told anew each time, so that a template that is gone leaves
- *   pair         a template with each environment that uses it; told anew likewise
+ *   template     12 hex digits; told again each time, so that a template that is gone leaves
+ *   pair         a template with each environment that uses it; told again likewise
  *   seen         whatever comes, up to `most`; what comes after that is `unknown`
  */
 export type Labels<Name extends string = string> = {

@@ -40,7 +40,7 @@ unguarded('read-kept', function(_, _, redisRun)
 end)
 
 -- Unguarded: it writes fleet state back before this Redis is the fleet's.
--- Rollouts whose sandbox is gone, says somebody who has seen them there: those without a record are not opened anew. One
+-- Rollouts whose sandbox is gone, says somebody who has seen them there: those without a record are not opened again. One
 -- that was opened already, because another controller was quicker and had not seen it, stays so.
 unguarded('mark-lost', function(ask)
   for _, id in ipairs(ask.rollouts) do
@@ -151,7 +151,7 @@ unguarded('restore-sandbox', function(ask, _, redisRun)
 end)
 
 -- Unguarded: it writes fleet state back before this Redis is the fleet's.
--- A sandbox tells of its rollout. Where Redis has forgotten the rollout, its record is made anew; where it has kept it,
+-- A sandbox tells of its rollout. Where Redis has forgotten the rollout, its record is made again; where it has kept it,
 -- as a promoted replica does, what it missed is added: a call, or the swap to this very sandbox. What Redis still knows
 -- to be over stays over, and what was told to be lost stays lost.
 unguarded('restore-rollout', function(found, _, redisRun)
@@ -254,7 +254,7 @@ unguarded('restore-rollout', function(found, _, redisRun)
   local newest = Rollout.newestOf(lineage)
   local state, current, generation, dispatched = Rollout.read(id, 'state', 'sandbox', 'generation', 'dispatched')
   local verdict = Verdict.read(id)
-  -- Something ran in another sandbox since: the rollout was opened anew while this one did not answer. Neither has all
+  -- Something ran in another sandbox since: the rollout was opened again while this one did not answer. Neither has all
   -- of its state, so it is lost, through the one door; then this one is told of again.
   local ranInBoth = current and current ~= sandbox and dispatched and found.dispatched
   if adopted and ranInBoth and Rollout.isOpen(state) and verdict == 'open' then return 'two_lives' end

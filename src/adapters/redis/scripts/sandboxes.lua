@@ -13,7 +13,7 @@ end)
 
 -- What has moved since a place, and a portion of all sandboxes in turn: a version before tells no moves.
 -- `place`: the one that the last reading gave, or empty; the portion may be 0. A place of another Redis, of one that was written back
--- since, or too long ago begins anew: who reads on from here to the end of the turn has seen all.
+-- since, or too long ago begins again: who reads on from here to the end of the turn has seen all.
 reading('moved-sandboxes', function(ask, _, redisRun)
   local atOnce = 500 -- moves of one script: a millisecond
 

@@ -15,7 +15,7 @@ script('renew', function(ask)
     neighbours[template], plain[id] = ids, true
   end
 
-  -- A lease that is a sixtieth longer than it must be is not written anew each second.
+  -- A lease that is a sixtieth longer than it must be is not written again each second.
   local function keepLease(id, idleMs, hardEndMs, leaseMs)
     local neededMs = nowMs + idleMs
     if tonumber(leaseMs) < neededMs then Rollout.leaseUntil(id, neededMs + math.floor(idleMs / 60), hardEndMs) end

@@ -72,7 +72,7 @@ test('the API server is away for half a minute: running rollouts notice nothing,
   await Promise.all(named('burst', 8).map((trace) => expectScored(trace, 1)));
 }, 240_000);
 
-test('the watch is cut and the history forgotten: it begins anew, and what ended meanwhile is told by how it ended', async () => {
+test('the watch is cut and the history forgotten: it begins again, and what ended meanwhile is told by how it ended', async () => {
   expect(await call('kept', 'c1')).toMatchObject(ran(1));
   const hit = await running('missed');
   const listedBefore = await nodesListed();

@@ -327,7 +327,7 @@ export const machineryStories = {
     ],
     resolves: [
       {
-        when: 'the mistake was mended',
+        when: 'the mistake was fixed',
         series: { [trouble('g1')]: '1x14 0x10' },
         firesAt: '6m',
         goneAt: '8m',

@@ -125,7 +125,7 @@ export const othersStories = {
     ],
     resolves: [
       {
-        when: 'the tool’s description was mended half an hour ago',
+        when: 'the tool’s description was fixed half an hour ago',
         series: { [completedCalls]: '0+6x90', [modelsCalls('bad_arguments')]: '0+4x30 120x60' },
         firesAt: '30m',
         goneAt: '62m',

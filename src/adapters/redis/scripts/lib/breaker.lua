@@ -3,7 +3,7 @@
 
 -- The breaker of a template: closed until ten starts in a row have failed, then open. While it is open one probe may
 -- be out, and a new one every 30 s (`breakerProbeMs`); one success closes it. Without it a template that cannot start would use up the start
--- budget of all others; and nobody has to close it, because a registry or a quota mends without telling anybody here.
+-- budget of all others; and nobody has to close it, because a registry or a quota fixes without telling anybody here.
 -- It opens after three in a row if they failed alike: with the same code and the same reason, which the launcher gives only
 -- for what every other sandbox of the template would fail of. Then the next start is certain to fail, and requests that
 -- wait for the template are answered with the failure. A rollout that comes to the line later is tried for at once, because

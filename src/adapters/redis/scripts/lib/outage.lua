@@ -17,7 +17,7 @@ local function isInTouch()
 end
 
 -- What is in doubt since fleet state was written back: a rollout whose sandbox did not answer, or is gone, may not be
--- opened anew, for its record is unknown but not that it lives. A sandbox that neither answers nor has a label may
+-- opened again, for its record is unknown but not that it lives. A sandbox that neither answers nor has a label may
 -- hold any rollout that nobody knows or that a copy has in line, so none of those is opened or granted anything while it
 -- is waited for.
 

@@ -31,7 +31,7 @@ end
 
 -- Templates that dataset rows made by naming an image; how many start slots they may hold is in model/pull-slots.ts.
 -- Ten minutes after it was last chosen one is forgotten, unless somebody waits for it, announces it or has a sandbox of
--- it. Whoever comes later chooses it anew.
+-- it. Whoever comes later chooses it again.
 
 local choiceIdleMs = 10 * 60 * 1000
 local choicesKeptMs = 24 * 3600 * 1000 -- where no controller is there to forget them
