@@ -10,6 +10,7 @@ import { helperFiles } from './helper/helper-process.ts';
 import { startHelper } from './helper/run.ts';
 import { looksWell } from './look.ts';
 import { killTree } from './processes/kill-tree.ts';
+import { startReader } from './reading/reader.ts';
 import { processUser } from './users.ts';
 import { WireError } from './wire-error.ts';
 
@@ -98,11 +99,22 @@ async function shellFindsAllWell(config: Config): Promise<boolean> {
   }
 }
 
+/** Whether files can be read with the policy's rights: on a kernel that cannot give these, every grade with files would fail. */
+async function probeReader(config: Config): Promise<void> {
+  const reader = await startReader(config, 'policy', longestProbeMs);
+  try {
+    await reader.stat('/');
+  } finally {
+    reader.close();
+  }
+}
+
 async function probeWhole(config: Config): Promise<void> {
   const helper = await startHelper(config, 'policy', ['probe', config.workspaceFrom], longestProbeMs);
   try {
     helper.process.stdout.resume();
     await helper.succeeded;
+    await probeReader(config);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new WireError('internal', `commands cannot work in this sandbox: ${reason}`);

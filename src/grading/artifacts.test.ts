@@ -1,3 +1,4 @@
+import { getSystemErrorName } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { createFakeClock } from '#test/fakes/clock.ts';
 import { createFakeRandom } from '#test/fakes/random.ts';
@@ -67,6 +68,8 @@ describe('what the policy made of its artifacts has a score, and is no discard',
 
 test.each([
   ['a disk that fails', refusing('file_error', 'EIO'), 'grader_failed'],
+  ['a file that is gone from its server', refusing('file_error', getSystemErrorName(-116)), 'grader_failed'],
+  ['a disk whose structure is broken', refusing('file_error', getSystemErrorName(-117)), 'grader_failed'],
   ['a disk that does not answer', refusing('file_error', 'ETIMEDOUT'), 'grader_failed'],
   ['processes that cannot be killed', refusing('file_error', 'EBUSY'), 'grader_failed'],
   ['a reader that is lost in a sandbox that was not full', refusing('file_error', 'LOST'), 'grader_failed'],

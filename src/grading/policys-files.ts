@@ -75,16 +75,29 @@ function ofRefusal({ code, message, errno = '' }: Refusal, what: string): BadFil
   const lacks = wantsOfMemory.has(errno) || errno.startsWith('SIG');
   if ((code === 'file_error' || code === 'internal') && lacks)
     return { kind: 'bad', how: 'broken', reason: message };
-  if (code === 'file_error' && !ofMachine.has(errno))
-    return { kind: 'bad', how: 'artifacts', reason: message };
+  if (code === 'file_error' && ofFiles.has(errno)) return { kind: 'bad', how: 'artifacts', reason: message };
   if (code === 'not_found')
     throw graderFailed(`its sandboxd is of a version that cannot give ${what}`, 'ENOSYS');
   throw suspiciousFailure(`${what} could not be taken: ${message}`, errno);
 }
 
 /**
- * Errors that no policy can cause: the disk fails or does not respond, the reader ended although the sandbox was not full (LOST), or
- * processes could not be killed because they wait for the disk (EBUSY). If ids cannot be switched, the policy can answer in the
- * reader's place, so the discard is marked.
+ * Errors that the policy's files can cause. No policy can cause any other: the disk fails, does not respond (ETIMEDOUT) or has lost its
+ * structure, the reader ended although the sandbox was not full (LOST), or processes could not be killed because they wait for the
+ * disk (EBUSY). If ids cannot be switched, the policy can answer in the reader's place, so such a discard is marked.
  */
-const ofMachine: ReadonlySet<string> = new Set(['EIO', 'ESTALE', 'ENOTCONN', 'ETIMEDOUT', 'EBUSY', 'LOST']);
+const ofFiles: ReadonlySet<string> = new Set([
+  'EACCES',
+  'EAGAIN',
+  'EFBIG',
+  'EINVAL',
+  'EISDIR',
+  'ELOOP',
+  'ENAMETOOLONG',
+  'ENODEV',
+  'ENOENT',
+  'ENOTDIR',
+  'ENXIO',
+  'EOVERFLOW',
+  'EPERM',
+]);

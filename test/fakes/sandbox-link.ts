@@ -32,6 +32,8 @@ export type Behaviour = (request: CallRequest) => CallAnswer | Promise<CallAnswe
  */
 export class FakeSandboxLink implements SandboxLink {
   readonly ran: string[] = [];
+  /** Calls that have reached a sandbox, and until when each may start, on this process's clock. */
+  readonly received = new Map<string, number>();
   readonly binds: string[] = [];
   /** Programs that no sandbox has. */
   readonly missing = new Set<string>();
@@ -122,7 +124,10 @@ export class FakeSandboxLink implements SandboxLink {
   }
 
   call(target: SandboxTarget, call: string, request: CallRequest, waitMs: number, signal: AbortSignal) {
-    return this.#held('call', target, signal, (life, gone) => life.call(call, request, waitMs, gone));
+    return this.#held('call', target, signal, (life, gone) => {
+      this.received.set(call, performance.now() + (request.startWithinMs ?? Number.POSITIVE_INFINITY));
+      return life.call(call, request, waitMs, gone);
+    });
   }
 
   attach(target: SandboxTarget, call: string, waitMs: number, signal: AbortSignal) {

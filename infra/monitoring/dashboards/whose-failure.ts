@@ -223,7 +223,7 @@ const others: Row = {
       needs: 'event',
       queries: one(thatHappens(['code'], 'corral_gateway_failures_total', 'blame="caller"'), '{{code}}'),
     }),
-    stacked('What do probes say of backends that tools report?', 'perMinute', {
+    stacked('Reported backend failures by what probes found', 'perMinute', {
       columns: 24,
       reading:
         'Tool calls that reported a failed backend by their exit code, by environment and what probes of it say.',

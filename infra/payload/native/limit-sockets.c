@@ -36,10 +36,10 @@ enum { NETLINK_BYTES = 16 * 1024 };
 enum { LOOKS = 10, LOOK_EVERY_NS = 20000000 };
 
 #if defined(__x86_64__)
-enum { sys_ioctl = 16, sys_socket = 41, sys_setsockopt = 54, sys_clone = 56, sys_wait4 = 61, sys_ppoll = 271, sys_setns = 308,
+enum { sys_ioctl = 16, sys_getpid = 39, sys_socket = 41, sys_setsockopt = 54, sys_clone = 56, sys_wait4 = 61, sys_getppid = 110, sys_ppoll = 271, sys_setns = 308,
   sys_seccomp = 317, sys_pidfd_open = 434 };
 #elif defined(__aarch64__)
-enum { sys_ioctl = 29, sys_ppoll = 73, sys_socket = 198, sys_setsockopt = 208, sys_clone = 220, sys_wait4 = 260, sys_setns = 268,
+enum { sys_ioctl = 29, sys_ppoll = 73, sys_getpid = 172, sys_getppid = 173, sys_socket = 198, sys_setsockopt = 208, sys_clone = 220, sys_wait4 = 260, sys_setns = 268,
   sys_seccomp = 277, sys_pidfd_open = 434 };
 #endif
 
@@ -180,8 +180,12 @@ __attribute__((noreturn, used)) void start(word *stack) {
   call(sys_prctl, PARENT_DEATH_SIGNAL, KILL, 0, 0);
   word listener = call(sys_fcntl, STANDARD_ERROR, DUPLICATE, LOWEST, 0);
   call(sys_close, listener, 0, 0, 0);
+  word parent = call(sys_getpid, 0, 0, 0, 0);
   word program = call(sys_clone, CLONE_FILES | CLONE_VFORK | CHILD, 0, 0, 0);
   if (program == 0) {
+    /* A fork clears the signal that its parent asked for. */
+    call(sys_prctl, PARENT_DEATH_SIGNAL, KILL, 0, 0);
+    if (call(sys_getppid, 0, 0, 0, 0) != parent) refuse("limit-sockets: its parent has ended\n");
     if (install() != listener) refuse("limit-sockets: sockets cannot be limited here\n");
     call(sys_execve, (word)argv[2], (word)(argv + 2), (word)envp, 0);
     refuse("limit-sockets: the program could not be run\n");

@@ -27,7 +27,7 @@
 #include "kernel.h"
 
 enum { REQUESTS = 0, ANSWERS = 1 };
-enum { NO_WAIT = 04000, CLOSE_ON_EXEC = 02000000, NO_MAGIC_LINKS = 2 };
+enum { NO_TERMINAL = 0400, NO_WAIT = 04000, CLOSE_ON_EXEC = 02000000, PATH_ONLY = 010000000, NO_MAGIC_LINKS = 2 };
 enum { LINK_ITSELF = 0x100, EFFECTIVE_RIGHTS = 0x200, MAY_READ = 4, BASIC_FACTS = 0x7ff, EMPTY_PATH = 0x1000 };
 enum { KIND_BITS = 0170000, FOLDER = 0040000, FILE_ = 0100000, LINK = 0120000, MODE_BITS = 07777 };
 enum { SET_DUMPABLE = 4, CAPABILITIES_3 = 0x20080522 };
@@ -83,8 +83,9 @@ struct facts {
   unsigned short mode, spare;
   unsigned long inode, size, blocks, attributesMask;
   struct { long seconds; unsigned int nanoseconds; int spare; } accessed, born, changed, modified;
-  unsigned long rest[14];
+  unsigned long rest[16];
 };
+_Static_assert(sizeof(struct facts) == 256, "the kernel writes all of it");
 
 static void putEntry(char kind, const struct facts *facts, const char *name) {
   char text[2] = { kind, 0 };
@@ -152,7 +153,7 @@ static word refuseMadeUp(int file) {
 
 /* A descriptor, or an error. A kernel without openat2 (before Linux 5.6) follows magic links, with the user's own rights. */
 static word openPath(const char *path, word flags) {
-  struct { unsigned long flags, mode, resolve; } how = { flags | NO_WAIT | CLOSE_ON_EXEC, 0, NO_MAGIC_LINKS };
+  struct { unsigned long flags, mode, resolve; } how = { flags | CLOSE_ON_EXEC, 0, NO_MAGIC_LINKS };
   word file = call(sys_openat2, CURRENT_FOLDER, (word)path, (word)&how, sizeof how);
   return file == NO_SUCH_CALL ? call(sys_openat, CURRENT_FOLDER, (word)path, how.flags, 0) : file;
 }
@@ -164,23 +165,34 @@ static word fileOr(word error, word file) {
   return error;
 }
 
-static word openAny(const char *path, struct facts *facts) {
-  word file = openPath(path, 0);
-  if (file < 0) return file;
-  word error = look(file, "", EMPTY_PATH, facts);
+/* Opens what a descriptor of a path names, which cannot be replaced any more. */
+static word openFound(int found) {
+  char path[] = "/proc/self/fd/          ", *at = path + sizeof "/proc/self/fd/" - 1, digits[12], *digit = digits;
+  do *digit++ = '0' + found % 10;
+  while ((found /= 10) > 0);
+  while (digit > digits) *at++ = *--digit;
+  *at = 0;
+  return call(sys_openat, CURRENT_FOLDER, (word)path, NO_WAIT | NO_TERMINAL | CLOSE_ON_EXEC, 0);
+}
+
+/* Looks before it opens: a device or a terminal would answer with an error of its own choice, or become this process's terminal. */
+static word openChecked(const char *path, struct facts *facts, int mayBeMadeUp) {
+  word found = openPath(path, PATH_ONLY);
+  if (found < 0) return found;
+  word error = look(found, "", EMPTY_PATH, facts);
   char kind = error < 0 ? 0 : kindOf(facts);
   if (kind == 'd') error = IS_A_FOLDER;
   else if (kind != 0 && kind != 'f') error = INVALID;
-  return fileOr(error, file);
+  if (error >= 0 && !mayBeMadeUp) error = refuseMadeUp(found);
+  word file = error < 0 ? error : openFound(found);
+  call(sys_close, found, 0, 0, 0);
+  return file;
 }
 
-static word openFile(const char *path, struct facts *facts) {
-  word file = openAny(path, facts);
-  return file < 0 ? file : fileOr(refuseMadeUp(file), file);
-}
+static word openFile(const char *path, struct facts *facts) { return openChecked(path, facts, 0); }
 
 static word openFolder(const char *path) {
-  word folder = openPath(path, FOLDER_ONLY);
+  word folder = openPath(path, FOLDER_ONLY | NO_WAIT);
   return folder < 0 ? folder : fileOr(refuseMadeUp(folder), folder);
 }
 
@@ -288,7 +300,7 @@ static word sendPiece(int file, word most) {
 
 static void answerGet(const char *path, word most) {
   struct facts facts;
-  word file = openAny(path, &facts);
+  word file = openChecked(path, &facts, 1);
   if (file >= 0 && (word)facts.size > most) file = fileOr(TOO_LARGE, file);
   if (file < 0) return putError(file);
   endText();
@@ -341,7 +353,10 @@ static char *nextRequest(void) {
   }
 }
 
-/* The user's rights to files, and no capability, not even to see other processes. Signals go by the other ids, which stay root's. */
+/*
+ * The user's rights to files, and no capability, not even to see other processes. Signals and priorities go by the other ids, which
+ * stay root's. A kernel without setfsuid (gVisor) gets the user as effective id, by which signals do not go either.
+ */
 static word takeRights(word uid, word gid) {
   struct { unsigned int version; int pid; } header = { CAPABILITIES_3, 0 };
   unsigned int none[6] = { 0, 0, 0, 0, 0, 0 };
@@ -349,16 +364,20 @@ static word takeRights(word uid, word gid) {
   if (error < 0) return error;
   call(sys_setfsgid, gid, 0, 0, 0);
   call(sys_setfsuid, uid, 0, 0, 0);
-  if (call(sys_setfsgid, -1, 0, 0, 0) != gid || call(sys_setfsuid, -1, 0, 0, 0) != uid) return INVALID;
+  if (call(sys_setfsgid, -1, 0, 0, 0) != gid || call(sys_setfsuid, -1, 0, 0, 0) != uid) {
+    error = call(sys_setresgid, -1, gid, -1, 0);
+    if (error >= 0) error = call(sys_setresuid, -1, uid, -1, 0);
+    if (error < 0) return error;
+  }
   return call(sys_capset, (word)&header, (word)none, 0, 0);
 }
 
 __attribute__((noreturn, used)) void start(word *stack) {
   char **argv = (char **)(stack + 1);
   if (stack[0] != 3) leave(INVALID);
-  call(sys_prctl, SET_DUMPABLE, 0, 0, 0);
   word uid = number(argv[1], 10), error = uid < 0 ? 0 : takeRights(uid, number(argv[2], 10));
   if (error < 0) leave(error);
+  call(sys_prctl, SET_DUMPABLE, 0, 0, 0);
   for (;;) {
     answer(nextRequest());
     flush();

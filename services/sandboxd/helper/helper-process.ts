@@ -3,7 +3,7 @@ import { payloadEntry, payloadNodeArgv } from '#src/protocol/sandboxd/payload-la
 import type { ProcessSpec } from '../command/spawn-as.ts';
 import type { Config } from '../config.ts';
 import { makeGraderFolder } from '../folders.ts';
-import { type ProcessRole, processUser } from '../users.ts';
+import { nativeProgram, type ProcessRole, processUser } from '../users.ts';
 
 type HelperRole = Exclude<ProcessRole, 'reader'>;
 
@@ -38,10 +38,11 @@ export function folderOf(config: Config, user: HelperRole): string {
   return user === 'grader' ? makeGraderFolder(config, 'own') : config.workspace;
 }
 
-/** All that it is made of, and what starts it: who can read these can start it. */
+/** All files that it is made of, the program that starts it, and the reader: a user who can read these can start it. */
 export function helperFiles(config: Config): readonly string[] {
   const { node, script } = helperOf(config);
-  return [processUser(config, 'policy').enter, ...node, script].filter((word) => word.startsWith('/'));
+  const native = [processUser(config, 'policy').enter, nativeProgram(config, 'reader')];
+  return [...native, ...node, script].filter((word) => word.startsWith('/'));
 }
 
 /** Of the payload, or of the sources that we run from ourselves. */

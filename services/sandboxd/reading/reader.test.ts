@@ -54,6 +54,14 @@ fcntl.fcntl(held, fcntl.F_SETLEASE, fcntl.F_WRLCK)
 print('held', flush=True)
 sys.stdin.read()`;
 
+/** Says which terminal it is, and does not unlock it. */
+const holdsLockedTerminal = `
+import array, fcntl, os, sys
+held, number = os.open('/dev/ptmx', os.O_RDWR), array.array('i', [0])
+fcntl.ioctl(held, 0x80045430, number)
+print(number[0], flush=True)
+sys.stdin.read()`;
+
 /** The one that was started here last: nothing else of this process starts any. */
 function readerPid(): number {
   const own = readProcessTable().filter(({ parent }) => parent === process.pid);
@@ -130,6 +138,16 @@ describe('what the policy may leave there', () => {
     ]);
     expect(await errorOf(reader.list('/proc', 100_000))).toMatchObject({ code: 'ENODEV' });
     expect(await errorOf(reader.open('/proc/version'))).toMatchObject({ code: 'ENODEV' });
+  });
+
+  it('is not opened if it is a terminal, whose driver would answer with an I/O error', async () => {
+    const holder = spawn('python3', ['-c', holdsLockedTerminal]);
+    const [name] = (await once(holder.stdout, 'data')) as [Buffer];
+    symlinkSync(`/dev/pts/${name.toString().trim()}`, at('terminal'));
+    expect(await errorOf(reader.open(at('terminal')))).toMatchObject({ code: 'EINVAL' });
+    expect(await errorOf(bytesOf(reader.get(at('terminal'), 1)))).toMatchObject({ code: 'EINVAL' });
+    holder.stdin.end();
+    await once(holder, 'exit');
   });
 
   it('is never waited for: a pipe, and a file that another process holds back', async () => {

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { getSystemErrorName } from 'node:util';
 import type { CommandUser } from '#src/protocol/sandboxd/wire.ts';
 import { NotStarted, refusalAt, spawnWhenAble, type StartedProcess } from '../command/spawn-as.ts';
@@ -37,7 +37,7 @@ const kinds: Readonly<Record<string, EntryKind>> = {
 
 /**
  * A path could not be read, or the reader has ended. `code` is an errno, or the signal that ended the reader. A failing disk gives EIO,
- * or ETIMEDOUT if it does not respond; the policy's files cannot cause these two.
+ * or ETIMEDOUT if it does not respond; the policy's files cannot cause these two. LOST: the reader ended for a reason of its own.
  */
 export class ReadError extends Error {
   readonly code: string;
@@ -51,6 +51,12 @@ export class ReadError extends Error {
 
 /** The longest total wait for the reader in one transfer: half of a transfer's own limit, and far above that of a busy disk. */
 const longestWaitMs = 300_000;
+
+/** An entry has a name of 255 bytes and three numbers, a link's target 4,096 bytes. */
+const longestText = 8_192;
+
+/** Of all names in one folder, in characters: sandboxd has the memory of its sandbox. */
+const mostListed = 16 * 1024 * 1024;
 
 /** Starts one for `user`, to be closed by its caller. Throws `internal` if it cannot be started. */
 export async function startReader(
@@ -83,6 +89,7 @@ export class Reader {
   readonly #chunks: AsyncIterator<Buffer>;
   readonly #ended: Promise<readonly [number | null, string | null]>;
   #rest: Buffer = Buffer.alloc(0);
+  #isSending = false;
   #waitedMs = 0;
 
   constructor(started: StartedProcess, { isOutOfReach, mostWaitedMs }: Standing) {
@@ -108,9 +115,14 @@ export class Reader {
   /** Lists a folder, sorted by name. More than `most` names are EFBIG; after that the reader can only be closed. */
   async list(path: string, most: number): Promise<readonly Entry[]> {
     const entries: Entry[] = [];
+    let characters = 0;
     for (let text = await this.#ask(`l${path}`, path); text !== ''; text = await this.#answer(path)) {
+      characters += text.length;
       if (entries.length === most) throw new ReadError('EFBIG', `there are more than ${most} names`);
+      if (characters > mostListed) throw new ReadError('EFBIG', `the names in ${path} are too long`);
       entries.push(this.#entryOf(text));
+      // A whole folder may be there already; other requests get their turn.
+      if (entries.length % 1_000 === 0) await nextTurn();
     }
     return entries.sort((one, other) => (one.name < other.name ? -1 : 1));
   }
@@ -123,7 +135,14 @@ export class Reader {
   /** Reads exactly so many bytes of a file, with zeros in place of missing ones. */
   async read(path: string, bytes: number): Promise<AsyncIterable<Buffer>> {
     await this.#ask(`r${bytes} ${path}`, path);
-    return this.#bytes(bytes);
+    return this.#content(bytes);
+  }
+
+  /** If these bytes fail, the reader ends with the error as its exit code. */
+  async *#content(bytes: number): AsyncGenerator<Buffer> {
+    this.#isSending = true;
+    yield* this.#bytes(bytes);
+    this.#isSending = false;
   }
 
   /** Reads a file to its end, even one that the kernel generates. More than `mostBytes` are EFBIG. */
@@ -149,7 +168,7 @@ export class Reader {
   async #answer(path: string): Promise<string> {
     const text = await this.#text();
     if (!text.startsWith('!')) return text;
-    const code = getSystemErrorName(-Number(text.slice(1)));
+    const code = nameOfErrno(wholeNumber(text.slice(1)));
     throw new ReadError(code, `${path}: ${code}`);
   }
 
@@ -158,14 +177,14 @@ export class Reader {
     return {
       name: name.join(' '),
       kind: kinds[kind] ?? 'other',
-      mode: Number(mode),
-      bytes: Number(bytes),
+      mode: wholeNumber(mode),
+      bytes: wholeNumber(bytes),
       mtimeS: Number(mtimeS),
     };
   }
 
   async #pieceBytes(path: string): Promise<number> {
-    return Number(await this.#answer(path));
+    return wholeNumber(await this.#answer(path));
   }
 
   async *#bytes(count: number): AsyncGenerator<Buffer> {
@@ -181,9 +200,12 @@ export class Reader {
   /** Returns the text up to the next NUL. */
   async #text(): Promise<string> {
     const parts: Buffer[] = [];
+    let bytes = 0;
     for (;;) {
       const end = this.#rest.indexOf(0);
       parts.push(end === -1 ? this.#rest : this.#rest.subarray(0, end));
+      bytes += parts.at(-1)?.length ?? 0;
+      if (bytes > longestText) throw noAnswer('a text without an end');
       if (end !== -1) break;
       this.#rest = await this.#next();
     }
@@ -219,7 +241,22 @@ export class Reader {
     const refusal = await refusalAt(code, this.#process);
     if (refusal !== null) return noReader(refusal);
     if (signal !== null) return new ReadError(signal, `the reader of the files was ended by ${signal}`);
-    const errno = code === null || code === 0 ? 'EIO' : getSystemErrorName(-code);
-    return new ReadError(errno, `the reader of the files ended with ${errno}`);
+    // Any other end says nothing of the files.
+    const errno = this.#isSending && code !== null && code !== 0 ? nameOfErrno(code) : 'LOST';
+    return new ReadError(errno, `the reader of the files ended with ${code}`);
   }
 }
+
+/** libuv has no name for some, such as ESTALE and EUCLEAN: these are never errors that the policy's files bring about. */
+function nameOfErrno(errno: number): string {
+  return errno > 0 ? getSystemErrorName(-errno) : 'LOST';
+}
+
+/** Only a process in the reader's place answers otherwise. */
+function wholeNumber(text = ''): number {
+  if (!/^\d{1,16}$/u.test(text)) throw noAnswer(text);
+  return Number(text);
+}
+
+const noAnswer = (text: string) =>
+  new ReadError('EPROTO', `the reader of the files gave no answer: ${text.slice(0, 100)}`);

@@ -99,9 +99,14 @@ test('SIGTERM under a hundred held calls and new ones: nobody sees a reset, and 
     expect(JSON.parse(text)).toMatchObject({ error: { code: 'shutting_down', admitted: 'unknown' } });
   }
   const again = Promise.all(calls.map((call) => send(corral.fleet.gatewayUrl, false, call)));
-  // A reader that opens the pipe while its writer sleeps goes on, too.
-  await Promise.all(rollouts.map((trace) => say(trace, 'go', 'sleep 1 > go')));
-  expect((await again).every(({ status, text }) => status === 200 && text.includes('done'))).toBe(true);
+  // A command goes on if it opens the pipe while a writer sleeps. One that starts later waits for the next writer.
+  const ended = { isOver: false };
+  const over = again.finally(() => (ended.isOver = true));
+  for (let turn = 0; !ended.isOver; turn += 1)
+    await Promise.all(
+      rollouts.map((trace) => say(trace, `go-${turn}`, "timeout 2 sh -c 'sleep 1 > go' || true")),
+    );
+  expect((await over).every(({ status, text }) => status === 200 && text.includes('done'))).toBe(true);
   for (const trace of rollouts) {
     const ran = await corral.rft.call({ trace, call: 'count', command: 'wc -l < ran; sort -u ran | wc -l' });
     expect(ran).toMatchObject({ status: 200, body: { output: `${callsEach}\n${callsEach}\n` } });

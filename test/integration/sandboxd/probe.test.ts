@@ -15,7 +15,12 @@ import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { nativeFile } from '#infra/payload/native/compile.ts';
 import { LinkError } from '#src/ports/sandbox-link.ts';
-import { payloadEntry, payloadNative, payloadNodeArgv } from '#src/protocol/sandboxd/payload-layout.ts';
+import {
+  nativePrograms,
+  payloadEntry,
+  payloadNative,
+  payloadNodeArgv,
+} from '#src/protocol/sandboxd/payload-layout.ts';
 import type { ProbeDepth } from '#src/protocol/sandboxd/wire.ts';
 import {
   aBind,
@@ -59,7 +64,8 @@ describe('a probe', () => {
       mkdirSync(dirname(file), { recursive: true });
       writeFileSync(file, 'no program', { mode: 0o644 });
     }
-    copyFileSync(nativeFile('enter', process.arch), payloadNative(folder, 'enter'));
+    for (const program of nativePrograms)
+      copyFileSync(nativeFile(program, process.arch), payloadNative(folder, program));
     const sandboxd = await inSources({ env: { CORRAL_PAYLOAD: folder } });
     expect(await outcome(sandboxd, 'brief')).toBe('passed');
     expect(await outcome(sandboxd, 'whole')).toContain('no helper');
