@@ -16,12 +16,12 @@ const no = (why: string): ByPolicy => ({ alone: 'no', why });
 const marked = (why: string): ByPolicy => ({ alone: 'marked', why });
 const setting = (why: string): ByPolicy => ({ alone: 'setting', why });
 
-const beforeItsFirstCall = no('Nothing of it has run yet.');
+const beforeItsFirstCall = no('The policy has not run anything yet.');
 
 /** A code that nobody has asked this of does not compile. */
 export const byPolicy: Readonly<Record<FailureCode, ByPolicy>> = {
   capacity_timeout: no(
-    'It waits before its first call, and has nothing to slow others down with but its limits.',
+    'The rollout waits before its first call. It can slow others down only within its limits.',
   ),
   line_full: beforeItsFirstCall,
   image_unavailable: beforeItsFirstCall,
@@ -33,10 +33,10 @@ export const byPolicy: Readonly<Record<FailureCode, ByPolicy>> = {
     'Its commands cannot signal or trace sandboxd, or enter the folder of its socket. With `run_as: root` or `uid: single` they can stop it without ending it; in a pod they can fill its 512 connections over loopback. A grade that fails for this in three turns is discarded with the mark.',
   ),
   sandbox_lost: marked(
-    'By the cause, [below](#could-the-policy-do-it-alone). What its commands can be shown to have done is `sandbox_broken`, also in the background.',
+    'Depends on the cause, [below](#could-the-policy-do-it-alone). If its commands or their background processes demonstrably caused it, it is `sandbox_broken`.',
   ),
   outcome_unknown: marked(
-    'Where it starves sandboxd for longer than its call may last. Calls that wait behind others of its own do not count: sandboxd says that it has them.',
+    'If it starves sandboxd for longer than its call may last. Calls that wait behind its other calls do not count: sandboxd reports that it has them.',
   ),
   dependency_failed: marked(
     'Witness: a probe of the backend by a gateway, from outside of the sandbox. Marked if that proves less: the rollout’s run makes most of the backend’s calls and may have overloaded it; no probe has been good for a day; or no probe could be made. A query’s broken database is sandboxd’s word, which no policy can write.',
@@ -51,17 +51,17 @@ export const byPolicy: Readonly<Record<FailureCode, ByPolicy>> = {
     'Calls of tools that are not here and calls with wrong arguments count for nothing. A call with right arguments that the platform lists and does not send counts, such as one beyond the platform’s own budget: keep that above `limits.tool_calls`, or choose `unseen_calls: report`.',
   ),
   state_unavailable: no(
-    'Redis is not in its reach. What is kept of it has bounds: 16 answers, 10,000 calls.',
+    'It cannot reach Redis, and what Redis keeps of it is limited: 16 answers, 10,000 calls.',
   ),
-  recovering: no('Redis is not in its reach.'),
-  provider_unavailable: no('The engine is not in its reach.'),
+  recovering: no('It cannot reach Redis.'),
+  provider_unavailable: no('It cannot reach the engine.'),
   gateway_overloaded: setting(
     'Calls that sleep, many at once, in many rollouts: 48 × rollouts of a step may pass the 4,000 requests that a gateway holds. Add gateways, or lower `tool_calls`.',
   ),
   rows_full: no(
-    'The dataset’s rows are not in its hands, and its rollout’s own is kept from the first call on.',
+    'It does not choose the dataset’s rows, and its rollout’s row is kept from the first call on.',
   ),
-  shutting_down: no('Gateways are told to stop by the operator.'),
+  shutting_down: no('The operator stops gateways.'),
   rollout_expired: setting(
     'The trainer calls, so idling is the trainer’s; but a policy that thinks for longer than `limits.idle` between two calls idles out. Keep it above the longest that the trainer lets it write. `limits.hard_life` must hold the rollout’s time, a last call and the grade.',
   ),
@@ -69,60 +69,56 @@ export const byPolicy: Readonly<Record<FailureCode, ByPolicy>> = {
   run_closed: no('The trainer ends runs, or its heartbeat does.'),
   answer_expired: no('Only the trainer repeats calls; the policy does not choose their ids.'),
   call_conflict: no('The policy does not choose call ids.'),
-  score_conflict: no('The policy brings no score: it has no key.'),
+  score_conflict: no('The policy sends no score: it has no key.'),
   invalid_request: no(
-    'What it chooses inside a request is its own mistake, `200`; the request’s shape is the platform’s.',
+    'A mistake in what it chooses within a request is its own: `200`. The platform chooses the request’s shape.',
   ),
   unknown_environment: no('The job’s addresses name it.'),
   environment_mismatch: no('The job’s addresses name it.'),
   item_mismatch: no('The trainer names rollouts and their rows.'),
   unknown_call: no('The policy does not choose call ids.'),
-  item_missing: no('The dataset’s row is not in its hands.'),
+  item_missing: no('It does not choose the dataset’s row.'),
   requirements_unmet: no(
     'The task and the environment decide it before anything of the policy has run; a verifier that leaves no reward is judged by runs in which no policy took part.',
   ),
-  voided: no(
-    'Only a key of the tenant voids a rollout. A score that a policy got is never taken back by it.',
-  ),
+  voided: no('Only a key of the tenant voids a rollout, and never one with a score.'),
   tool_not_configured: setting(
     'The address names the tool. Only where a job gives several tools the one address `/rft/ENVIRONMENT/tools` does the call’s own name decide: use an address for each, as `corral preflight` prints them.',
   ),
   payload_too_large: setting(
     'Of arguments or a last answer as long as the platform’s own limit of 1 MB: bound the tokens of one answer.',
   ),
-  unauthorized: no('Keys are the job’s.'),
-  unclassified: no(
-    'By definition nobody has thought of it: each is a bug to fix, and asked this question then.',
-  ),
+  unauthorized: no('The job has the keys.'),
+  unclassified: no('Not known in advance: each is a bug to fix, and this question is asked then.'),
 };
 
 /** The same of the causes of `sandbox_lost`. `marked` where `suspectedOf` marks it; a test compares the two. */
 export const lossByPolicy: Readonly<Record<LossCause, ByPolicy>> = {
   sandboxd_killed: marked(
-    'Commands have another id than sandboxd and cannot signal it; where they share its id this is `sandbox_broken`.',
+    'Commands have another id than sandboxd and cannot signal it. If they share its id, this is `sandbox_broken`.',
   ),
   sandbox_exited: marked(
-    'Nothing that a command does is known to end sandboxd; where they share its id this is `sandbox_broken`.',
+    'No command is known to end sandboxd. If commands share its id, this is `sandbox_broken`.',
   ),
-  deleted: no('Somebody with access to the engine did it.'),
+  deleted: no('Only a user with access to the engine can do it.'),
   evicted: no(
-    'The node must be short. Within its limits a sandbox may use more than it requests, and such are thrown out first: set requests to the limits where nodes run short.',
+    'The node must be short. A sandbox may use more than it requests, within its limits, and such sandboxes are evicted first: if nodes run short, set requests to the limits.',
   ),
   node_out_of_memory: setting(
-    'One sandbox at its own limit is killed for that, and it is the model’s. Where machines promise more memory than they have, many at once can use up what there is: set requests to the limits, and `CORRAL_NODE_MEMORY_PERCENT` to 100 on one machine.',
+    'A sandbox at its own limit is killed for that, and the model caused it. If machines promise more memory than they have, many sandboxes together can use it up: set requests to the limits, and `CORRAL_NODE_MEMORY_PERCENT` to 100 on one machine.',
   ),
-  node_drained: no('Only who runs the cluster, its autoscaler or the market empties nodes.'),
+  node_drained: no('Only operators, autoscalers and the spot market drain nodes.'),
   preempted: no('The scheduler or the market decides.'),
   node_lost: no(
-    'A machine fails, or the policy has left its sandbox, which is another page: the isolation’s.',
+    'A machine fails, or the policy has escaped from its sandbox, which is a matter of isolation.',
   ),
-  pod_replaced: no('Addresses are the engine’s.'),
-  boot_changed: marked('Sandboxes are never restarted; who ended its daemon nobody has seen.'),
+  pod_replaced: no('The engine assigns addresses.'),
+  boot_changed: marked('Sandboxes are never restarted, and what ended the daemon is unknown.'),
   out_of_memory: marked(
-    'After its first call it is `sandbox_broken`; this is what is left, of a grader without any call.',
+    'After its first call it is `sandbox_broken`. This is left for a grader without any call.',
   ),
   out_of_disk: marked(
-    'After its first call it is `sandbox_broken`; this is what is left, of a grader without any call.',
+    'After its first call it is `sandbox_broken`. This is left for a grader without any call.',
   ),
   expired: no('`limits.hard_life` must hold the rollout’s time, a last call and the grade.'),
 };

@@ -5,28 +5,28 @@ import type { Meaning } from './meaning.ts';
 export const lossCauses = {
   sandboxd_killed: {
     means:
-      'A signal ended sandboxd, and not for want of memory. Where commands run under its id and one ran, this is the model’s doing, `sandbox_broken`, and no loss.',
-    evidence: '`signal`; `commandsRunAs: sandboxd` where a command could have done it.',
-    operator: 'Who kills there?',
+      'A signal ended sandboxd, and memory was not short. If commands have sandboxd’s id and one has run, the model caused it: `sandbox_broken`, and not a loss.',
+    evidence: '`signal`; `commandsRunAs: sandboxd` if a command could have caused it.',
+    operator: 'Find the process that sends the signal.',
   },
   sandbox_exited: {
-    means: 'Its first process ended by itself, before its time.',
+    means: 'Its first process ended by itself before its hard life was over.',
     evidence: '`exitCode`, and `lastWords`: the end of its log.',
-    operator: 'sandboxd has crashed: report it with its last words.',
+    operator: 'sandboxd has crashed: report it with `lastWords`.',
   },
   deleted: {
-    means: 'Somebody removed it, or the provider no longer lists it.',
-    evidence: '`observed` where it was only missed in the list.',
+    means: 'It was removed from outside, or the provider no longer lists it.',
+    evidence: '`observed` if it was only missing in the list.',
     operator:
-      'Find out who deletes: people, a clean-up job, an autoscaler that does not heed the do-not-disrupt mark.',
+      'Find what deletes it: a person, a clean-up job, or an autoscaler that ignores the do-not-disrupt mark.',
   },
   evicted: {
-    means: 'The node was short of memory or disk and threw it out.',
+    means: 'The node was short of memory or disk and evicted it.',
     evidence: 'The pod’s status and the node’s conditions.',
-    operator: 'Raise the environment’s requests to what it uses, so that nodes are not promised twice.',
+    operator: 'Raise the environment’s requests to what it uses, so that nodes are not overcommitted.',
   },
   preempted: {
-    means: 'Something of higher priority took its place, or the market took the machine back.',
+    means: 'A pod of higher priority took its place, or a spot machine was reclaimed.',
     evidence: 'The pod’s disruption condition.',
     operator:
       'Give sandboxes a priority class, or keep them off spot machines; both are cheaper than repeated rollouts.',
@@ -36,47 +36,46 @@ export const lossCauses = {
       'Its node was emptied: a drain, an upgrade, an autoscaler, a spot notice or an orderly shutdown, which did not wait for the rollout.',
     evidence: 'The pod’s disruption condition, and the node’s name.',
     operator:
-      'Let drains wait: a disruption budget for claimed sandboxes holds them back until their rollouts end. Spot machines give at most two minutes; keep long rollouts off them.',
+      'Let drains wait: with a disruption budget for claimed sandboxes they wait until the rollouts end. Spot machines give at most two minutes; keep long rollouts off them.',
   },
   node_lost: {
     means:
-      'Its machine is gone or silent. On one machine: the `node` process ended, and its sandboxes with it.',
-    evidence: 'The node’s conditions; `endedByNode: node_stopping` where `node` was told to stop.',
-    operator:
-      'Look at the machine. `node` on one machine is started again by `corral up`; its log says why it ended.',
+      'Its machine no longer exists or does not respond. On one machine: the `node` process ended, and its sandboxes with it.',
+    evidence: 'The node’s conditions; `endedByNode: node_stopping` if `node` was asked to stop.',
+    operator: 'Check the machine. On one machine `corral up` restarts `node`; its log has the reason.',
   },
   pod_replaced: {
     means:
-      'Another sandbox answers at its address; or, after Redis has lost its last writes, one in which the rollout never lived.',
+      'Another sandbox responds at its address. Or Redis has lost its last writes and points to a sandbox that the rollout never used.',
     evidence:
-      '`seen_by`, and `detail`: sandboxd refused, for it is another than was meant or nobody’s, and nothing ran.',
+      '`seen_by`, and `detail`: sandboxd refused because it is another sandbox, or not bound. Nothing ran.',
     operator:
-      'A trace of an earlier loss that the provider has not told: does the controller’s watch work? With “bind a rollout first”: of a Redis that had forgotten.',
+      'The sandbox was lost earlier, and the provider did not report it: check the controller’s watch. With “bind a rollout first”, Redis had lost data.',
   },
   boot_changed: {
-    means: 'The same sandbox answers with another life of its daemon, so all that had run in it is gone.',
-    evidence: '`seen_by`: `gateway`, `controller` or `grading`. `boot_after`: which boot answered.',
-    operator: 'Something restarts containers in place; sandboxes are to be replaced, never restarted.',
+    means: 'The same sandbox responds with another boot of its daemon, so everything that ran in it is lost.',
+    evidence: '`seen_by`: `gateway`, `controller` or `grading`. `boot_after`: the boot that responded.',
+    operator: 'Find what restarts containers in place: sandboxes must be replaced, never restarted.',
   },
   out_of_memory: {
     means:
-      'The sandbox reached its own memory limit and was killed as a whole. After the first call this is the model’s doing, `sandbox_broken`, and no loss: what a call leaves in the background does it as well as the call.',
+      'The sandbox reached its own memory limit, and all of it was killed. After the first call the model caused it, by the call or by a process that it left behind: `sandbox_broken`, and not a loss.',
     evidence: '`outOfMemoryKills`, and `memoryLackedBy: sandbox`.',
-    operator: 'What runs in the background is too large: raise the environment’s memory `limit`.',
+    operator: 'Background processes need too much memory: raise the environment’s memory `limit`.',
   },
   node_out_of_memory: {
     means:
-      'The machine had no memory left, and its kernel killed something in this sandbox, which was below its own limit. Commands are what kernels choose first, so a call whose command it struck is told as lost too: nobody knows what it would have done.',
+      'The machine had no memory left, and its kernel killed a process in this sandbox, which was below its own limit. Kernels choose commands first. A call whose command was killed is lost, too, because its result is unknown.',
     evidence:
-      '`memoryLackedBy: machine` with `outOfMemoryKills`; `endedByNode: machine_out_of_memory` where `node` read it in the kernel’s log; `seen_by` and `outOfMemoryKills` where sandboxd saw it at the end of a call; `nodeEvent` where the cluster told of it.',
+      '`memoryLackedBy: machine` with `outOfMemoryKills`; `endedByNode: machine_out_of_memory` if `node` read it in the kernel’s log; `seen_by` and `outOfMemoryKills` if sandboxd noticed it at the end of a call; `nodeEvent` if the cluster reported it.',
     operator:
       'The machine promises more memory than it has: raise the environments’ memory `request`, or place fewer sandboxes there.',
   },
   out_of_disk: {
     means:
-      'The sandbox used more disk than it may, and the cluster threw it out. After the first call this is the model’s doing, `sandbox_broken`, and no loss: what a call leaves there fills it as well as the call.',
-    evidence: '`podMessage`: which limit, in the kubelet’s words.',
-    operator: 'Raise the environment’s `disk`, if what it is for needs more.',
+      'The sandbox exceeded its disk limit, and the cluster evicted it. After the first call the model caused it, by the call or by a process that it left behind: `sandbox_broken`, and not a loss.',
+    evidence: '`podMessage`: the kubelet’s message with the limit.',
+    operator: 'Raise the environment’s `disk` if its tasks need more.',
   },
   expired: {
     means: 'Its hard life was over and it ended itself.',

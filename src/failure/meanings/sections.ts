@@ -27,24 +27,24 @@ export const sections: readonly Section[] = [
   {
     title: 'No sandbox yet',
     intro:
-      'Nothing ran and nothing is tainted. Until its first call a rollout is moved from one sandbox to another without a word; what leaves here has lasted for as long as the request could wait.',
+      'Nothing ran and nothing is tainted. Until its first call a rollout silently moves from one sandbox to another. A request fails with one of these codes only after it has waited as long as it could.',
     codes: codesOf(noSandbox),
   },
   {
     title: 'The rollout’s state is gone',
     intro:
-      'Commands had run, and what they left is gone or in doubt. The rollout is tainted for good: every later call and the grader answer the same code, no repeat helps, and it is never scored.',
+      'Commands had run, and their results are lost or uncertain. The rollout is permanently tainted: every later call and the grade return the same code, no repeat helps, and it is never scored.',
     codes: codesOf(lostState),
   },
   { title: 'Not done yet', intro: '', codes: codesOf(unfinished) },
   {
     title: 'No score',
-    intro: 'The grader is the veto: it answers a finite score or a 5xx, never a zero in the place of one.',
+    intro: 'The grader has the veto: it returns a finite score or a 5xx, never a zero in place of a failure.',
     codes: codesOf(grading),
   },
   {
     title: 'The fleet itself',
-    intro: 'No rollout is harmed by these alone. What can pass is tried again inside first.',
+    intro: 'These alone harm no rollout. The fleet first retries what may pass.',
     codes: codesOf(fleetItself),
   },
   {
