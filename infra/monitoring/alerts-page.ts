@@ -4,14 +4,14 @@ const head = `<!-- Written by tools/write-rules.ts from infra/monitoring/rules. 
 
 # Alerts
 
-What wakes somebody, who is told of what, and the page for each. The rules come with the [chart](../charts/corral/README.md)
+All alerts: which of them page, who receives them, and the runbook for each. The rules come with the [chart](../charts/corral/README.md)
 (\`monitoring.rules.enabled\`); a Prometheus without the operator takes the \`spec\` of the object that
 \`helm template red charts/corral --values my-values.yaml --show-only templates/monitoring/prometheusrule.yaml\` prints. They need the labels
 \`namespace\`, \`pod\`, \`component\` and \`fleet\`, which the chart's PodMonitor gives.
 
-**Whom they are for** is the label \`blame\`, as everywhere in Corral: \`infrastructure\` is whoever runs the fleet, \`model\` is whoever trains the policy,
-\`caller\` is the owner of a training job. Only \`critical\` is worth waking somebody, and only infrastructure has such: a policy that breaks its
-sandboxes pages nobody. [An example for Alertmanager](../infra/monitoring/alertmanager.example.yml) routes by it, and holds back what another alert explains.
+**Whom they are for** is the label \`blame\`, as everywhere in Corral: \`infrastructure\` is the fleet’s operator, \`model\` is the team that trains the policy,
+\`caller\` is the owner of a training job. Only \`critical\` pages, and only infrastructure has critical alerts: a policy that breaks its
+sandboxes does not page. [An example for Alertmanager](../infra/monitoring/alertmanager.example.yml) routes by it, and holds back what another alert explains.
 
 **Objectives** are \`monitoring.rules.lostRollouts\` and \`monitoring.rules.toolCalls\`: of the rollouts that ended, and of the tool calls that settled, at most so many
 failed by us. Both are 0.001 by default. A rollout whose own command may have ended its sandbox counts for neither.

@@ -169,7 +169,7 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
   storedAnswer: {
     what: 'storing an answer, and reading what probes say of it',
     on: 'every failure that may pass',
-    until: '120 s; then the journal keeps it for whoever asks next',
+    until: '120 s; then the journal keeps it for the next request',
     again: mayPass,
     mostTries: always,
     pauses: usual,
@@ -189,7 +189,7 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
     by: ['src/calls/transfer.ts'],
   },
   overdueCall: {
-    what: 'asking a sandbox for a call that nobody has settled by its deadline; calls are looked through 20 s after it, then every 30 s',
+    what: 'asking a sandbox for a call that was not settled by its deadline; calls are checked 20 s after it, then every 30 s',
     on: 'a sandbox that does not answer, or is full',
     until: '10 s each time',
     again: named,
@@ -321,7 +321,7 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
     by: ['src/adapters/redis/fleet-state.ts'],
   },
   redisConnection: {
-    what: 'a connection to Redis, scripts’, messages’ and BullMQ’s alike. A command is not sent again by itself: whoever asked does that',
+    what: 'a connection to Redis, scripts’, messages’ and BullMQ’s alike. A command is not sent again automatically: its caller does that',
     on: 'one that broke, or is of no use: then no sooner than half a second later',
     until: 'for ever',
     again: named,

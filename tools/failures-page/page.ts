@@ -29,14 +29,14 @@ const head = [
   ),
   '## From a failure to its cause',
   [
-    '1. The error body (the same on all faces; on the E2B face it is the member `error`, beside what its clients read) has `code`, `blame`, `message`, `admitted` (whether a command may have run), `retryable`, `tainted` and `evidence`.',
+    '1. The error body (the same on all faces; on the E2B face it is the member `error`, next to what its clients read) has `code`, `blame`, `message`, `admitted` (whether a command may have run), `retryable`, `tainted` and `evidence`.',
     '2. `corral rollout ID` tells the rollout’s story call by call, whichever gateway is asked, also when Redis has forgotten it; what is missing of it is named.',
     '3. `corral rollouts --verdict discard --code CODE` lists the others with the same code; `corral runs` counts by run.',
     '4. Over time: `corral_gateway_failures_total` by face, blame and code; `corral_verdicts_total` and `corral_calls_settled_total` also by environment.',
   ].join('\n'),
   wrapped(
-    'What can pass by itself is tried again inside, for as long as the request has time (540 s on the RFT face), before ' +
-      'anybody is told. On the RFT face every failure is a 5xx: the platform sends it again at most 3 times and then ' +
+    'The fleet retries failures that may pass for as long as the request has time (540 s on the RFT face), before it ' +
+      'returns one. On the RFT face every failure is a 5xx: the platform sends it again at most 3 times and then ' +
       'discards the rollout, and a 4xx would be shown to the model. A 503 that may be repeated says when in `retry-after`.',
   ),
   '## All codes',
@@ -84,7 +84,7 @@ function codePart(code: FailureCode): readonly string[] {
     advice[retry],
     ...(taints ? ['taints the rollout'] : []),
   ];
-  const whose = code === 'still_running' ? 'nobody’s failure' : `blame: ${blame}`;
+  const whose = code === 'still_running' ? 'not a failure' : `blame: ${blame}`;
   const { means, evidence, operator } = meanings[code];
   return [
     `### \`${code}\``,
@@ -101,7 +101,7 @@ function lossPart(): readonly string[] {
   return [
     '## Why a sandbox was lost',
     wrapped(
-      'The `cause` of [`sandbox_lost`](#sandbox_lost). A sandbox that is lost before its rollout’s first call is replaced, and nobody is told.',
+      'The `cause` of [`sandbox_lost`](#sandbox_lost). A sandbox that is lost before its rollout’s first call is silently replaced.',
     ),
     meaningTable('cause', lossCauses),
   ];
@@ -114,7 +114,7 @@ function policyPart(): readonly string[] {
       'A policy that can have its bad rollouts discarded need not learn anything else, and every failure above is a way to a discard. So this is asked of each: could it bring that about alone, by what it calls, runs or answers? A yes becomes an answer of the model’s own, `200`, so none stands here.',
     ),
     wrapped(
-      '“Marked”: nobody can rule it out, so the discard is counted and marked `suspected`, and a rising share in one environment is a policy that learns it. “By a setting”: only where the environment, the trainer or the operator leaves it the room.',
+      '“Marked”: it cannot be ruled out, so the discard is counted and marked `suspected`. If the share rises in one environment, a policy is learning it. “By a setting”: only if a setting of the environment, the trainer or the operator allows it.',
     ),
     table(['code', 'alone', 'why'], Object.entries(byPolicy).map(policyRow)),
     wrapped('Of a lost sandbox, by its cause:'),

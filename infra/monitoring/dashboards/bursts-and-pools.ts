@@ -27,7 +27,7 @@ const longestWait: Limits = {
 };
 
 const headline: Row = {
-  title: 'Does anybody wait for us?',
+  title: 'Waiting',
   panels: [
     stat('Rollouts that wait', 'count', {
       reading: 'Rollouts without a sandbox whose trainers hold a request open for one.',
@@ -42,7 +42,7 @@ const headline: Row = {
       queries: one(`max (${ofFleet('corral_fleet_line_oldest_seconds', ['template'])})`),
     }),
     stat('Start budget in use', 'share', {
-      reading: 'Of the sandboxes that may be starting at once, those that are.',
+      reading: 'The share of start slots in use.',
       todo: 'Short times of 100 % are what it is for. If it stays there while rollouts wait, raise `controller.startBudget`.',
       limits: {
         below: 'green',
@@ -98,7 +98,7 @@ const bursts: Row = {
     heatmap('How many waited for their sandbox, and how long?', 'seconds', {
       reading: 'Each column is the first calls of that time, each row how long they waited.',
       todo: 'Two bands are warm and cold. A cloud that rises is a line that grows.',
-      limits: { none: 'the panel beside it judges' },
+      limits: { none: 'see the panel next to it' },
       queries: one(sum(['le'], perSecond('corral_obtain_seconds_bucket', ofEnvironment)), '{{le}}'),
     }),
   ],
@@ -126,7 +126,7 @@ const pools: Row = {
         below: 'green',
         steps: [
           { from: 0.9, colour: 'yellow', because: 'the next burst will not fit' },
-          { from: 1, colour: 'red', because: 'whoever comes now waits for another to end' },
+          { from: 1, colour: 'red', because: 'the next rollout waits until another ends' },
         ],
       },
       queries: one(
@@ -139,7 +139,7 @@ const pools: Row = {
     }),
     lines('Are as many ready as were announced?', 'count', {
       columns: 8,
-      reading: 'Free sandboxes, and those that trainers have announced a burst for (`POST /v1/prewarm`).',
+      reading: 'Free sandboxes, and sandboxes for announced bursts (`POST /v1/prewarm`).',
       todo: 'Ready stays below: the announcement came too late, or the pool’s maximum or the start budget is in the way.',
       limits: { none: 'between announcement and burst it is meant to differ' },
       queries: [
@@ -154,16 +154,15 @@ const launches: Row = {
   title: 'Launches',
   panels: [
     stacked('How do launches end?', 'perMinute', {
-      reading:
-        'By type: into the pool (`warm`), to somebody who waited (`cold`), or `failed`, with its code.',
+      reading: 'By type: into the pool (`warm`), for a waiting rollout (`cold`), or `failed`, with its code.',
       todo: 'Look a code up in docs/failures.md. Of one template show it to its author, of all look at the provider.',
       limits: {
-        none: 'a failed launch is tried again; ten in a row, or three that could only fail, are told above',
+        none: 'a failed launch is retried; ten in a row, or three that could only fail, are shown above',
       },
       queries: one(thatHappens(['type', 'result'], 'corral_launches_total'), '{{type}} {{result}}'),
     }),
     heatmap('How long do launches take?', 'seconds', {
-      reading: 'From a start slot to ready, of those that became ready.',
+      reading: 'Time from a start slot to ready, for sandboxes that became ready.',
       todo: 'Slower than usual: a new image that nodes pull, `prepare` that grew, or nodes with too much to do.',
       limits: { none: 'a start is as slow as its image; the first calls above judge it' },
       queries: one(
@@ -220,7 +219,7 @@ const cost: Row = {
       rows: 8,
       reading: 'All sandboxes together, in the time that is looked at.',
       todo: 'Times what an hour of one costs on your nodes is the bill.',
-      limits: { none: 'work costs; the shares beside it say how much of it was none' },
+      limits: { none: 'work costs; the shares next to it show how much was idle' },
       queries: one(`${spent()} / 3600`),
     }),
     stat('Hours that were discarded', 'share', {
@@ -240,7 +239,7 @@ const cost: Row = {
     stat('Hours that were idle', 'share', {
       columns: 5,
       rows: 8,
-      reading: 'Of these hours, those of sandboxes that were ready and nobody’s.',
+      reading: 'The share of these hours in which sandboxes were ready and unused.',
       todo: 'Lower `pool.min_ready` of environments that are seldom used, and let trainers announce their bursts instead.',
       limits: {
         below: 'green',
@@ -253,7 +252,7 @@ const cost: Row = {
       reading:
         'How many there are on average, by what became of them. A sandbox is counted when it ends or changes its state, so long rollouts come in steps.',
       todo: 'Whatever is neither scored nor needed for the next burst can be saved.',
-      limits: { none: 'the shares beside it judge' },
+      limits: { none: 'see the shares next to it' },
       queries: one(
         `sum by (state) (${newest(['environment', 'state'], perSecond(sandboxSeconds, ofEnvironment))})`,
         '{{state}}',
@@ -265,8 +264,7 @@ const cost: Row = {
 export const burstsAndPools: Dashboard = {
   uid: 'corral-bursts-and-pools',
   title: 'Corral / Bursts and pools',
-  description:
-    'For whoever sizes the fleet: does anybody wait for a sandbox, why, and what do the free ones cost.',
+  description: 'For capacity planning: do rollouts wait for sandboxes, why, and what do free sandboxes cost.',
   environments: 'several',
   rows: [headline, bursts, pools, launches, cost],
 };

@@ -59,7 +59,7 @@ export const redis: Row = {
       todo: 'The disk is full or slow: `eventLog.maxBytes`, `eventLog.sizeLimit`, or send it to stdout. Their stories are gone.',
       limits: {
         below: 'green',
-        steps: [{ from: 1, colour: 'yellow', because: 'each is a part of somebody’s story' }],
+        steps: [{ from: 1, colour: 'yellow', because: 'each is missing in a rollout’s timeline' }],
       },
       queries: one(sum([], inAll('corral_events_dropped_total'))),
     }),
@@ -74,14 +74,14 @@ export const kubernetes: Row = {
     stacked('What does the API server answer?', 'perSecond', {
       columns: 8,
       reading: 'Calls of the Kubernetes API by code.',
-      todo: '401, 403: the account or its role. 409: somebody else was first. 429: the API server defends itself.',
-      limits: { none: 'the panel beside it judges' },
+      todo: '401, 403: the account or its role. 409: another process was first. 429: the API server defends itself.',
+      limits: { none: 'see the panel next to it' },
       needs: 'cluster',
       queries: one(`${sum(['code'], perSecond(apiCalls))} > 0`, '{{code}}'),
     }),
     lines('How much does it refuse?', 'share', {
       columns: 8,
-      reading: 'Of all calls, those that ended in 401, 403, 429, 5xx, or without an answer.',
+      reading: 'The share of all calls that ended in 401, 403, 429, 5xx, or without an answer.',
       todo: 'Launches and removals wait meanwhile, live rollouts do not notice. Look at the API server, its quota for us, and the role.',
       limits: {
         below: 'green',

@@ -14,19 +14,19 @@ const twoOfThem: Limits = {
 };
 
 const presence: Row = {
-  title: 'Is everybody there?',
+  title: 'Processes',
   panels: [
     stat('Gateways', 'count', {
       columns: 4,
       reading: 'Gateways that Prometheus reaches.',
-      todo: '`kubectl get pods`, `kubectl describe` of those that are not ready.',
+      todo: '`kubectl get pods`, `kubectl describe` for pods that are not ready.',
       limits: twoOfThem,
       queries: one(sum([], series('up', gateway))),
     }),
     stat('Controllers', 'count', {
       columns: 4,
       reading: 'Controllers that Prometheus reaches. None leads, each does the whole work.',
-      todo: '`kubectl get pods`, `kubectl describe` of those that are not ready. Without any no sandbox starts or ends.',
+      todo: '`kubectl get pods`, `kubectl describe` for pods that are not ready. Without controllers sandboxes do not start or end.',
       limits: twoOfThem,
       queries: one(sum([], series('up', 'component="controller"'))),
     }),
@@ -53,7 +53,7 @@ const presence: Row = {
     stat('Different sets of environments', 'count', {
       columns: 4,
       reading: 'Processes agree which environments there are when this is 1.',
-      todo: 'More for longer than a minute: somebody cannot read the newest; `corral_environments_trouble` and its log say why.',
+      todo: 'If it is higher for longer than a minute, a process cannot read the newest version; see `corral_environments_trouble` and its log.',
       limits: {
         below: 'green',
         steps: [
@@ -69,7 +69,7 @@ const presence: Row = {
       limits: {
         below: 'red',
         steps: [
-          { from: 86_400, colour: 'yellow', because: 'after a day nobody is at work' },
+          { from: 86_400, colour: 'yellow', because: 'after a day, working hours are over' },
           { from: 604_800, colour: 'green', because: 'a week is time to hand out another' },
         ],
       },
@@ -101,7 +101,7 @@ const gateways: Row = {
     lines('How late are event loops?', 'seconds', {
       columns: 8,
       reading: 'How late 99 of 100 timers of a gateway were.',
-      todo: 'It needs more CPU, or another beside it. One alone: look at its log for a large body or file.',
+      todo: 'Give it more CPU, or add another process. If it is only one, check its log for a large body or file.',
       limits: {
         below: 'green',
         steps: [
@@ -115,7 +115,7 @@ const gateways: Row = {
       columns: 8,
       reading: 'Bytes of the bodies that each gateway holds.',
       todo: 'Files and dataset rows are most of it. Near `gateway.maxHeldBodyBytes` new ones are refused.',
-      limits: { none: 'the bound is a setting, and the share beside it is met first' },
+      limits: { none: 'the limit is a setting, and the share next to it reaches its own first' },
       queries: one(series('corral_gateway_held_body_bytes'), '{{pod}}'),
     }),
     stacked('What do gateways answer?', 'perSecond', {
@@ -197,10 +197,10 @@ const controllers: Row = {
       limits: { none: 'who takes a ticket is chance' },
       queries: one(perMinute(['pod'], 'corral_launches_total'), '{{pod}}'),
     }),
-    stacked('What is removed that nobody asked for?', 'perMinute', {
+    stacked('Removed orphans and expired rollouts', 'perMinute', {
       columns: 8,
       reading:
-        'Sandboxes that the provider has and fleet state does not know, and rollouts that nobody called any more.',
+        'Sandboxes that the provider has and fleet state does not know, and rollouts that expired without calls.',
       todo: 'Some after a crash are what this is for. Always some: two fleets of one name, or trainers that never close.',
       limits: { none: 'it is the broom; dust is normal' },
       queries: [
@@ -216,7 +216,7 @@ export const machinery: Dashboard = {
   uid: 'corral-machinery',
   title: 'Corral / Machinery',
   description:
-    'For whoever keeps the fleet up: gateways, controllers, Redis and the Kubernetes API. Vertical lines are starts of processes.',
+    'For operators: gateways, controllers, Redis and the Kubernetes API. Vertical lines are starts of processes.',
   environments: 'unused',
   rows: [presence, gateways, processes, controllers, redis, kubernetes],
 };

@@ -80,7 +80,7 @@ const toolCalls: Row = {
   title: 'Tool calls',
   panels: [
     stacked('How do tool calls end?', 'perSecond', {
-      reading: 'By outcome. `refused`: nothing ran, and the model was told why.',
+      reading: 'By outcome. `refused`: nothing ran, and the model read why.',
       todo: '`infrastructure_failure` is ours, see Whose failure. `timed_out`: commands, or their timeout.',
       limits: { none: 'outcomes of a model’s own are what training is about' },
       queries: one(sum(['outcome'], perSecond(calls, ofEnvironment)), '{{outcome}}'),
@@ -89,7 +89,7 @@ const toolCalls: Row = {
       reading:
         'Calls with a code and blame `model`. A command that ends with an exit code of its own has none.',
       todo: '`bad_arguments`, `unknown_tool`: the tool’s description. `sandbox_broken`: the last commands, `corral run ID`.',
-      limits: { none: 'the shares beside and below judge' },
+      limits: { none: 'see the shares next to and below it' },
       needs: 'event',
       queries: one(thatHappens(['code'], calls, 'blame="model"', ofEnvironment), '{{code}}'),
     }),
@@ -102,7 +102,7 @@ const toolCalls: Row = {
     }),
     lines('How many calls break a bound?', 'share', {
       reading:
-        'Of all calls: those that timed out, ran out of memory, or came when calls or time were spent.',
+        'The share of all calls that timed out, ran out of memory, or exceeded the limit of calls or time.',
       todo: 'High from the first step: the environment’s `limits` are too narrow for its tasks. Rising with training: the policy’s own.',
       limits: {
         below: 'green',
@@ -131,7 +131,7 @@ const toolCalls: Row = {
 const grades: Row = {
   title: 'Verdicts and grades',
   panels: [
-    stacked('Which verdicts are told?', 'perMinute', {
+    stacked('Verdicts', 'perMinute', {
       columns: 8,
       reading: 'By what the trainer may do, and the code of a discard.',
       todo: 'Look a code up in docs/failures.md.',

@@ -44,14 +44,14 @@ const headline: Row = {
       queries: one(shareOf(inAll, verdicts, [], { part: ['verdict="scorable"'], ofAll: rolloutsOfAll })),
     }),
     stat('Rollouts lost by us', 'share', {
-      reading: 'Discarded, with nobody but the machinery to blame and no command of the policy suspected.',
+      reading: 'Rollouts discarded because of the infrastructure, without a suspected command of the policy.',
       todo: '`corral rollouts --verdict discard` lists them; the panels of the next row say what they have in common.',
       limits: objective,
       queries: one(lostShare),
     }),
     stat('Tool calls failing by us', 'share', {
       reading:
-        'Of all tool calls that settled, those that ended in a failure of the machinery. The alert leaves out as many as a command of the policy is suspected of.',
+        'The share of all settled tool calls that ended in an infrastructure failure. The alert leaves out those with a suspected command of the policy.',
       todo: 'Their codes are in the row of tool calls; docs/failures.md says what to do about each.',
       limits: objective,
       queries: one(shareOf(inAll, calls, [], { part: [byUs], ofAll: [ofEnvironment] })),
@@ -81,7 +81,7 @@ const burn = (window: string) => ({
 const rollouts: Row = {
   title: 'Rollouts',
   panels: [
-    stacked('How many rollouts end, and whose are those that do not count?', 'perMinute', {
+    stacked('Finished rollouts by verdict', 'perMinute', {
       reading: 'Verdicts by what the trainer may do with them, and by blame.',
       todo: '`discard infrastructure` is ours, `discard caller` the job’s own. What a policy does badly is scorable.',
       limits: { none: 'how many rollouts end is up to the trainers' },
@@ -102,7 +102,7 @@ const rollouts: Row = {
     }),
     stacked('Discards by code', 'perMinute', {
       needs: 'event',
-      reading: 'Rollouts that nobody may learn from, by the code that their trainer was told.',
+      reading: 'Discarded rollouts, by the code that their trainer received.',
       todo: 'Look the code up in docs/failures.md: it says what was seen, and what to do.',
       limits: { none: 'the share above judges them; a code is only a cause' },
       queries: one(
@@ -133,7 +133,7 @@ const toolCalls: Row = {
     }),
     lines('Where do tool calls fail by us?', 'share', {
       columns: 8,
-      reading: 'Of each environment’s tool calls, those that ended in a failure of the machinery.',
+      reading: 'The share of each environment’s tool calls that ended in an infrastructure failure.',
       todo: 'One environment: look at its image, its limits, its nodes. All of them: at Redis, the provider, the gateways.',
       limits: objective,
       queries: one(
@@ -146,7 +146,7 @@ const toolCalls: Row = {
       columns: 8,
       reading: 'Calls that were dispatched, and then failed by us.',
       todo: 'Look the code up in docs/failures.md.',
-      limits: { none: 'the share beside it judges them' },
+      limits: { none: 'see the share next to it' },
       queries: one(thatHappens(['code'], calls, byUs, ofEnvironment), '{{code}}'),
     }),
     table('Failed requests', 'count', {
@@ -161,8 +161,7 @@ const toolCalls: Row = {
     }),
     stacked('Failures of controllers', 'perMinute', {
       needs: 'event',
-      reading:
-        'Launches and steps of controllers that failed. Most of them nobody notices, since they are tried again.',
+      reading: 'Failed launches and steps of controllers. Most have no effect, because they are retried.',
       todo: 'Of launches (`image_unavailable`, `start_failed`, `unschedulable`): go to Bursts and pools. `state_unavailable`, `provider_unavailable`: to Machinery.',
       limits: { none: 'it becomes bad where a breaker opens, which Bursts and pools shows' },
       queries: one(
@@ -242,7 +241,7 @@ export const whoseFailure: Dashboard = {
   uid: 'corral-whose-failure',
   title: 'Corral / Whose failure',
   description:
-    'For whoever is woken, and for whoever asks whether a run can be trusted: what failed, and whose it was.',
+    'For the person on call, and for anyone who must decide whether a run can be trusted: what failed, and who caused it.',
   environments: 'several',
   rows: [headline, rollouts, toolCalls, others],
 };

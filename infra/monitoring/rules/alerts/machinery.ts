@@ -43,7 +43,7 @@ export const machineryAlerts = {
     blame: 'infrastructure',
     expr: `max ${by()} (${of('corral_recovering')}) == 1`,
     for: '2m',
-    when: 'Redis was emptied or replaced, and for 2 min nobody has written the fleet back',
+    when: 'Redis was emptied or replaced, and the fleet’s state has not been restored for 2 min',
     summary: 'Fleet {{ $labels.fleet }} has not been written back into its Redis for two minutes',
     description:
       'Every request is held as `recovering`. Writing back is a controller’s work of some seconds: it lists the sandboxes and asks each whose it is.',
@@ -68,7 +68,7 @@ export const machineryAlerts = {
     when: 'for 2 min no gateway, or no controller, was scraped',
     summary: 'Fleet {{ $labels.fleet }} has no {{ $labels.component }}',
     description:
-      'Without gateways trainers reach nobody; without controllers no sandbox starts, ends or is found lost. Or Prometheus no longer finds them.',
+      'Without gateways trainers cannot reach the fleet; without controllers sandboxes do not start or end, and losses go unnoticed. Or Prometheus no longer finds them.',
   },
   GatewayFull: {
     severity: 'warning',
@@ -147,9 +147,8 @@ export const machineryAlerts = {
     blame: 'infrastructure',
     expr: `${countOf(unclassified.gateways, '15m', 'component')} > 0 or ${countOf(unclassified.controllers, '15m', 'component')} > 0`,
     for: '0s',
-    when: 'any failure that nobody classified, in a gateway or a controller, within 15 min',
-    summary:
-      '{{ $value }} failures of fleet {{ $labels.fleet }}’s {{ $labels.component }}s are of a kind that nobody foresaw',
+    when: 'any unclassified failure, in a gateway or a controller, within 15 min',
+    summary: '{{ $value }} failures of fleet {{ $labels.fleet }}’s {{ $labels.component }}s are unclassified',
     description: 'Each is a bug of Corral’s. It counted as ours, so no score is wrong.',
   },
 } as const satisfies Readonly<Record<string, Alert>>;

@@ -59,8 +59,7 @@ export const objectiveAlerts = {
     for: '5m',
     when: 'more than 6 × the objective of rollouts lost by us, over 6 h and 30 min, or more than the objective over 3 d and 6 h, and at least 3 of them',
     summary: `{{ $value | humanizePercentage }} of fleet {{ $labels.fleet }}’s rollouts are being lost by us, for hours ${budget(placeholders.lostRollouts)}`,
-    description:
-      'Too few at once to wake anybody, and too many to keep the objective of the month: one cause that comes again and again.',
+    description: 'Too few at once to page, and too many for the month’s objective: one cause that recurs.',
     consequenceOf: ['RolloutsLostFast', 'FleetStateAway', 'PartAway'],
   },
   ToolCallsFail: {

@@ -42,7 +42,7 @@ export const othersAlerts = {
     summary:
       '{{ $value | humanizePercentage }} of environment {{ $labels.environment }} (fleet {{ $labels.fleet }}) ends with a sandbox that the policy broke, or may have broken',
     description:
-      'The policy’s commands end its own sandbox: they take all memory or disk, or kill what runs there. Nobody is woken for it.',
+      'The policy’s commands end its own sandbox: they take all memory or disk, or kill its processes. This does not page.',
   },
   BackendReportsDoubted: {
     severity: 'info',

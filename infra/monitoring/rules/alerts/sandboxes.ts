@@ -47,7 +47,7 @@ export const sandboxAlerts = {
     for: '10m',
     when: 'rollouts wait for 10 min while their template has as many sandboxes as its maximum',
     summary:
-      '{{ $value }} rollouts of fleet {{ $labels.fleet }} wait, and template {{ $labels.template }} may have no more sandboxes',
+      '{{ $value }} rollouts of fleet {{ $labels.fleet }} wait, and template {{ $labels.template }} has all sandboxes that it may have',
     description: 'Everything works, and the pool’s maximum is below what is asked of it.',
   },
   NoSandboxInTime: {
@@ -55,7 +55,7 @@ export const sandboxAlerts = {
     blame: 'infrastructure',
     expr: `${countOf(noRoom, '10m', 'code')} > 0`,
     for: '0s',
-    when: 'any request was told `capacity_timeout`, `line_full` or `unschedulable` in the last 10 min',
+    when: 'any request failed with `capacity_timeout`, `line_full` or `unschedulable` in the last 10 min',
     summary:
       '{{ $value }} requests of fleet {{ $labels.fleet }} got no sandbox before their time was up ({{ $labels.code }})',
     description:

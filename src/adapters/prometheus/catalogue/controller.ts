@@ -52,7 +52,7 @@ export const toldByControllers = {
       listed(
         ['cause', 'effect'],
         losses.map(({ cause, effect }) => [cause, effect]),
-        'a [cause](failures.md); `none`: nobody’s, `swapped`: replaced silently, `tainted`: a rollout is lost, `broken`: by its own policy',
+        'a [cause](failures.md); `none`: it had no rollout, `swapped`: replaced silently, `tainted`: a rollout is lost, `broken`: by its own policy',
       ),
     ],
     fromStart: losses,
@@ -74,14 +74,14 @@ export const toldByControllers = {
   corral_rollouts_expired_total: {
     ...controller,
     kind: 'counter',
-    help: 'Rollouts that nobody called any more',
+    help: 'Rollouts expired for inactivity or age',
     labels: [],
     fromStart: [{}],
   },
   corral_grants_taken_back_total: {
     ...controller,
     kind: 'counter',
-    help: 'Granted sandboxes that nobody came for',
+    help: 'Granted sandboxes reclaimed unused',
     labels: [],
     fromStart: [{}],
   },
@@ -122,8 +122,7 @@ export const toldByControllers = {
     labels: [ofApiCall],
     buckets: {
       seconds: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
-      because:
-        'an idle API server answers in some milliseconds; whoever waits longer than ten seconds has given up',
+      because: 'an idle API server responds in some milliseconds; clients give up after ten seconds',
     },
   },
 } as const satisfies Specs;
@@ -184,7 +183,7 @@ export const toldOfFleet = {
       oneOf(
         'state',
         ['starting', 'ready', 'scored', 'discarded', 'ungraded'],
-        'until it was ready; ready and nobody’s; then, of a rollout, by what became of that',
+        'until it was ready; ready and unused; then, in a rollout, by the rollout’s end',
       ),
     ],
     fromStart: [],

@@ -30,7 +30,7 @@ export const toldByGateways = {
   corral_gateway_answers_total: {
     ...gateway,
     kind: 'counter',
-    help: 'Answers by face and status; probes and scrapes are none',
+    help: 'Answers by face and status, without probes and scrapes',
     labels: [ofFace, oneOf('status', statuses, 'of HTTP')],
     fromStart: faces.map((face) => ({ face, status: '200' })),
   },
@@ -47,11 +47,7 @@ export const toldByGateways = {
     help: 'From a request’s first byte to its answer, the time that it was held included',
     labels: [
       ofFace,
-      seen(
-        'route',
-        96,
-        'method and pattern of the address, as in [the API](api.md); `none`: there is none such',
-      ),
+      seen('route', 96, 'method and pattern of the address, as in [the API](api.md); `none`: unknown'),
     ],
     buckets: {
       seconds: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 30, 100, 300, heldS],
@@ -105,7 +101,7 @@ export const toldByGateways = {
     ...gateway,
     kind: 'gauge',
     help: 'When an API key ends, in seconds since 1970; keys without an end are not here',
-    labels: [seen('key', mostKeys, 'id of the key; those that end first')],
+    labels: [seen('key', mostKeys, 'id of the key; only keys that expire first')],
   },
   corral_obtain_seconds: {
     ...gateway,
@@ -122,7 +118,7 @@ export const toldByGateways = {
     buckets: {
       seconds: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 60, 150, 300],
       because:
-        'a warm one takes some ms, a cold one on a cluster up to a minute, and nobody waits longer than 300 s',
+        'a warm one takes some ms, a cold one on a cluster up to a minute, and the longest wait is 300 s',
     },
   },
   corral_call_seconds: {

@@ -22,7 +22,7 @@ export const allFailures = failed.map(blamed);
 export const ofFailure = listed(
   ['blame', 'code'],
   failed.map((code) => [failureRow(code).blame, code]),
-  'a [failure code](failures.md) and whose it is; waiting (`still_running`) is nobody’s failure',
+  'a [failure code](failures.md) and its blame; waiting (`still_running`) is not a failure',
 );
 
 /** Of launches: how they ended. */
@@ -56,7 +56,7 @@ export const ofCall = listed(
     ...Object.entries(modelFailures).map(([code, outcome]) => [outcome, 'model', code]),
     ...ourCalls,
   ],
-  'how it ended; `none` where there is nobody to blame, and no code',
+  'how it ended; `none` without blame and code',
 );
 
 /** Of the model's own those that somebody is told of. */
@@ -83,7 +83,7 @@ export const ofVerdict = listed(
       .filter((code) => !ours.includes(code))
       .map((code) => ['discard', failureRow(code).blame, code, none]),
   ],
-  'what the trainer may do; `suspected`: nobody can tell whether the policy’s `command`, its `answer`, or its use of a backend (`dependency`) did it',
+  'what the trainer may do; `suspected`: the policy’s `command`, its `answer`, or its use of a backend (`dependency`) may have caused it',
 );
 
 /** Codes of which it is sometimes suspected. */

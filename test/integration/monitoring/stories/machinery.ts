@@ -386,7 +386,7 @@ export const machineryStories = {
         at: '6m',
         told: {
           labels: { component: 'controller' },
-          summary: '1 failures of fleet red’s controllers are of a kind that nobody foresaw',
+          summary: '1 failures of fleet red’s controllers are unclassified',
         },
       },
       {
@@ -395,7 +395,7 @@ export const machineryStories = {
         at: '6m',
         told: {
           labels: { component: 'gateway' },
-          summary: '1 failures of fleet red’s gateways are of a kind that nobody foresaw',
+          summary: '1 failures of fleet red’s gateways are unclassified',
         },
       },
     ],

@@ -96,7 +96,7 @@ export const sandboxStories = {
         at: '15m',
         told: {
           labels: { template },
-          summary: `9 rollouts of fleet red wait, and template ${template} may have no more sandboxes`,
+          summary: `9 rollouts of fleet red wait, and template ${template} has all sandboxes that it may have`,
         },
       },
     ],
