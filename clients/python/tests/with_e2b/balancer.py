@@ -1,4 +1,4 @@
-"""What stands before the gateways of a fleet: a connection ends with its gateway, and who comes again waits for one that is up."""
+"""A load balancer for gateways: a connection ends with its gateway, and a new one waits for a gateway that is up."""
 
 from __future__ import annotations
 
