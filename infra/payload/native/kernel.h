@@ -6,7 +6,7 @@ typedef long word;
 
 #define SHARED static __attribute__((unused))
 
-enum { NOT_FOUND = -2, NO_EXEC_FORMAT = -8, NO_ACCESS = -13, NO_DEVICE = -19, NOT_A_FOLDER = -20, IS_A_FOLDER = -21, INVALID = -22,
+enum { NOT_PERMITTED = -1, NOT_FOUND = -2, NO_EXEC_FORMAT = -8, NO_ACCESS = -13, NO_DEVICE = -19, NOT_A_FOLDER = -20, IS_A_FOLDER = -21, INVALID = -22,
   TOO_LARGE = -27, NAME_TOO_LONG = -36, NO_SUCH_CALL = -38, TIMED_OUT = -110, STALE = -116 };
 enum { CURRENT_FOLDER = -100, LONGEST_NAME = 255, LONGEST_PATH = 4096 };
 

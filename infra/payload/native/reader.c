@@ -151,11 +151,14 @@ static word refuseMadeUp(int file) {
   return error >= 0 && isMadeUp(system[0]) ? NO_DEVICE : error;
 }
 
-/* A descriptor, or an error. A kernel without openat2 (before Linux 5.6) follows magic links, with the user's own rights. */
+/*
+ * A descriptor, or an error. Linux before 5.6 does not have openat2, and older container runtimes refuse it with EPERM. Then magic
+ * links are followed, with the user's own rights.
+ */
 static word openPath(const char *path, word flags) {
   struct { unsigned long flags, mode, resolve; } how = { flags | CLOSE_ON_EXEC, 0, NO_MAGIC_LINKS };
   word file = call(sys_openat2, CURRENT_FOLDER, (word)path, (word)&how, sizeof how);
-  return file == NO_SUCH_CALL ? call(sys_openat, CURRENT_FOLDER, (word)path, how.flags, 0) : file;
+  return file == NO_SUCH_CALL || file == NOT_PERMITTED ? call(sys_openat, CURRENT_FOLDER, (word)path, how.flags, 0) : file;
 }
 
 /* Closes `file` if there is an error, and returns one or the other. */
