@@ -26,7 +26,7 @@ import {
   gradingCall,
   untilGraded,
 } from './run-command-grader.ts';
-import { PolicyBrokeIt } from './still-there.ts';
+import { maybePolicy, PolicyBrokeIt } from './still-there.ts';
 
 export type ElsewhereDeps = ObtainDeps & {
   readonly grades: Pick<GradeStore, 'releaseGrader'>;
@@ -249,7 +249,7 @@ function unlessGone(thrown: unknown): void {
 /** The policy's artifacts may have caused this. If the last turn fails for it, its discard keeps the mark. */
 function anotherInstead(why: string): Failure {
   return sandboxdUnreachable(`the sandbox of a grader was given up for another: ${why}`, {
-    evidence: { suspected: 'command' },
+    evidence: maybePolicy,
   });
 }
 

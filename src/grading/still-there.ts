@@ -95,7 +95,7 @@ function silentUntilDeadline(error: LinkError): Failure {
 }
 
 /** The policy may have starved a sandbox that does not respond. If the last turn fails for this, its discard keeps the mark. */
-const maybePolicy = { suspected: 'command' } as const;
+export const maybePolicy = { suspected: 'command' } as const;
 
 /** Whether only the connection failed, so that the same question may be asked again. Else sandboxd itself refused. */
 function isOfConnection({ trouble }: LinkError): boolean {

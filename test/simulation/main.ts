@@ -1,10 +1,10 @@
 import { parseArgs } from 'node:util';
 import { type Actor, actors } from './actors/actor.ts';
-import { TryCount } from './actors/try-count.ts';
 import { hunt, writeFound } from './bugs/hunt.ts';
 import { type PlantedBug, plantedBugNames } from './bugs/planted-bugs.ts';
 import { RealScripts } from './fleet/real-scripts.ts';
-import { simulate, type SimulationOptions } from './simulate.ts';
+import type { TryEnd } from './invariants/acted.ts';
+import { type Report, simulate, type SimulationOptions } from './simulate.ts';
 import type { Ending } from './trainer/ledger.ts';
 import { storyLines, verdictLines } from './tell.ts';
 
@@ -43,7 +43,7 @@ async function run(first: number, count: number): Promise<boolean> {
     given_up: 0,
     not_ended: 0,
   };
-  const tries = new TryCount();
+  const tries: Report['tries'][number][] = [];
   let rollouts = 0;
   let broken = 0;
   for (let seed = first; seed < first + count; seed += 1) {
@@ -51,7 +51,7 @@ async function run(first: number, count: number): Promise<boolean> {
     rollouts += report.planned.length;
     for (const { kind } of report.endings.values()) endings[kind] += 1;
     endings.not_ended += report.planned.length - report.endings.size;
-    tries.add(report.tries);
+    tries.push(...report.tries);
     if (report.violation !== null) broken += 1;
     const lines = count === 1 ? storyLines(report) : report.violation === null ? [] : verdictLines(report);
     for (const line of lines) console.log(line);
@@ -59,10 +59,28 @@ async function run(first: number, count: number): Promise<boolean> {
   if (count === 1) return broken === 0;
   const ended = Object.entries(endings).map(([kind, times]) => `${times} ${kind.replace('_', ' ')}`);
   console.log(`${count} seeds, ${rollouts} rollouts (${ended.join(', ')}), ${broken} broken`);
-  for (const line of tries.lines()) console.log(line);
+  for (const line of tryLines(tries)) console.log(line);
   if (broken === 0) console.log(`at 95 % confidence fewer than ${boundWords(rollouts)} breaks a promise`);
   console.log(await costWords(performance.now() - beganMs));
   return broken === 0;
+}
+
+/** How tries of an actor ended, by who has which id in the sandbox, and by step. */
+function tryLines(tries: Report['tries']): readonly string[] {
+  const counts = new Map<string, Record<TryEnd, number>>();
+  for (const { step, isolation, end } of tries) {
+    for (const name of [isolation, `${isolation}, ${step}`]) {
+      const ends = counts.get(name) ?? { scored: 0, marked: 0, unmarked: 0, open: 0 };
+      counts.set(name, { ...ends, [end]: ends[end] + 1 });
+    }
+  }
+  const sorted = [...counts].toSorted(([one], [other]) => (one < other ? -1 : 1));
+  return sorted.map(([name, ends]) => {
+    const all = Object.values(ends).reduce((sum, count) => sum + count, 0);
+    return `  ${name}: ${all} tries, ${Object.entries(ends)
+      .map(([end, count]) => `${count} ${end}`)
+      .join(', ')}`;
+  });
 }
 
 /** The rule of three: what was not seen in n independent tries is rarer than 3/n, at 95 % confidence. */

@@ -8,12 +8,12 @@ import { noTags, sandboxAddress } from '#src/model/rollout.ts';
 import { productionTimings } from '#src/model/timings.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import type { Clock } from '#src/ports/clock.ts';
+import type { ProbeDependency } from '#src/ports/dependency-probe.ts';
 import type { FleetEvent } from '#src/ports/event-log.ts';
 import type { Judge } from '#src/ports/judge.ts';
 import { noTracer, type Tracer } from '#src/ports/tracer.ts';
 import type { CallResult, Caller, EnvironmentRef, OpenRequest } from '#services/gateway/core-interface.ts';
 import { FakeSandboxLink } from '../fakes/sandbox-link.ts';
-import { FakeBackend } from '../fakes/dependency-probe.ts';
 import { type EnvironmentOfTest, fakeEnvironment } from '../fakes/environment.ts';
 import { createFakeRandom } from '../fakes/random.ts';
 import { createFakeWorkMetrics } from '../fakes/work-metrics.ts';
@@ -60,6 +60,21 @@ export const caller: Caller = {
   keyId: 'trainer',
 };
 export const plain: EnvironmentRef = { name: 'plain', version: null };
+
+/** A backend as its probe sees it. */
+class FakeBackend {
+  /** Why it fails; null: it works. */
+  state: string | null = null;
+  /** Whether a gateway can make a probe at all. */
+  isReachable = true;
+  readonly probed: string[] = [];
+
+  readonly probe: ProbeDependency = async (address) => {
+    this.probed.push(address);
+    if (!this.isReachable) throw new Error('this process cannot probe');
+    return this.state;
+  };
+}
 
 /** The gateway core over a real Redis and sandboxes in memory: everything but the wire and the machines. */
 export class CoreWorld implements AsyncDisposable {

@@ -16,7 +16,7 @@ import type { HoldGate } from './hold-gate.ts';
  */
 
 export type Leaving = {
-  /** How long it leaves at least; three times that while somebody still comes. */
+  /** The shortest time in which it leaves; up to three times as long while new requests arrive. */
   readonly drainDelayMs: number;
   /** How long after that held requests may finish. */
   readonly graceMs: number;

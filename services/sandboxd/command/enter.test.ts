@@ -1,14 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { sandboxdSettings } from '#test/fakes/sandboxd-settings.ts';
 import { readConfig } from '../config.ts';
 import { type ProcessRole, processUser } from '../users.ts';
 import { type Entered, enterArguments, explainRefusal, parseRefusal } from './enter.ts';
 
-const settings = {
-  CORRAL_SANDBOX_ID: 's',
-  CORRAL_TOKEN_SHA256: '0'.repeat(64),
-  CORRAL_LISTEN: 'unix:/nowhere',
-  CORRAL_POLICY_PROCESSES: '64',
-};
+const settings = { ...sandboxdSettings, CORRAL_POLICY_PROCESSES: '64' };
 const twoUsers = readConfig(settings, 0, '/');
 const oneUser = readConfig({ ...settings, CORRAL_USERS: 'single-user' }, 1000, '/');
 

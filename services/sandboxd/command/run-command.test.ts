@@ -1,21 +1,13 @@
 import { spawn } from 'node:child_process';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { sandboxdSettings } from '#test/fakes/sandboxd-settings.ts';
 import { readConfig } from '../config.ts';
 import { Leaders } from '../processes/leaders.ts';
 import { processUser } from '../users.ts';
 import { Output, runCommand } from './run-command.ts';
 
-const config = readConfig(
-  {
-    CORRAL_SANDBOX_ID: 's',
-    CORRAL_TOKEN_SHA256: '0'.repeat(64),
-    CORRAL_LISTEN: 'unix:/nowhere',
-    CORRAL_USERS: 'single-user',
-  },
-  1000,
-  '/',
-);
+const config = readConfig({ ...sandboxdSettings, CORRAL_USERS: 'single-user' }, 1000, '/');
 
 /** Stands still with the whole event loop, as a daemon does on a starved machine. */
 const standStillMs = (durationMs: number) =>

@@ -12,20 +12,12 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { sandboxdSettings } from '#test/fakes/sandboxd-settings.ts';
 import { readConfig } from '../config.ts';
 import { readProcessTable } from '../processes/process-table.ts';
 import { type Reader, startReader } from './reader.ts';
 
-const config = readConfig(
-  {
-    CORRAL_SANDBOX_ID: 's',
-    CORRAL_TOKEN_SHA256: '0'.repeat(64),
-    CORRAL_LISTEN: 'unix:/nowhere',
-    CORRAL_USERS: 'single-user',
-  },
-  1000,
-  '/',
-);
+const config = readConfig({ ...sandboxdSettings, CORRAL_USERS: 'single-user' }, 1000, '/');
 
 let folder: string;
 const at = (...names: readonly string[]) => join(folder, ...names);

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { sandboxdSettings } from '#test/fakes/sandboxd-settings.ts';
 import { readConfig } from '../config.ts';
 import { WireError } from '../wire-error.ts';
 import { watchShortage, shortageIn } from './shortage.ts';
@@ -19,9 +20,7 @@ const account = ({ oom, kills }: { readonly oom: number; readonly kills: number 
 
 function watch(settings: Readonly<Record<string, string>> = {}) {
   const env = {
-    CORRAL_SANDBOX_ID: 's',
-    CORRAL_TOKEN_SHA256: '0'.repeat(64),
-    CORRAL_LISTEN: 'unix:/nowhere',
+    ...sandboxdSettings,
     CORRAL_CGROUP_EVENTS: join(folder, 'memory.events'),
     ...settings,
   };

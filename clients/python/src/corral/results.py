@@ -113,7 +113,7 @@ def read_call(body: Json) -> CallResult:
         call_id=_text(body, "call_id"),
         outcome=outcome,
         code=_nullable(_text, body, "code"),
-        # Whoever is killed at its timeout has an end by a signal too, and that is not how the command ended.
+        # A command that is killed at its timeout ends by a signal, too, but its outcome is the timeout.
         exit_code=exited if outcome == "completed" else None,
         signal=signal_name,
         output=_text(body, "output"),
