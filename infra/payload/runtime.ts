@@ -17,7 +17,6 @@ export async function copyRuntime(dir: string): Promise<void> {
   const node = await realpath(process.execPath);
   const libraries = join(dir, payloadLayout.libraries);
   await mkdir(libraries);
-  await chmod(dir, readableMode);
   await linkOrCopy(node, join(dir, payloadLayout.node));
   for (const program of nativePrograms)
     await copyReadable(nativeFile(program, process.arch), join(dir, payloadLayout[program]));
