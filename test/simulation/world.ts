@@ -6,7 +6,7 @@ import type { FleetEvent } from '#src/ports/event-log.ts';
 import type { DependencyStore } from '#src/ports/fleet/dependencies.ts';
 import type { GradeStore } from '#src/ports/fleet/grades.ts';
 import type { SandboxLink } from '#src/ports/sandbox-link.ts';
-import type { Actor } from './actors/actor.ts';
+import type { Actor, Step } from './actors/actor.ts';
 import { actedDaemons, Stage } from './actors/stage.ts';
 import { Chance } from './engine/chance.ts';
 import { Faults } from './engine/faults.ts';
@@ -64,6 +64,8 @@ export type WorldOptions = {
   readonly seed: number;
   /** The only one that does anything there; null: faults of all kinds. */
   readonly actor: Actor | null;
+  /** A step at which the actor does the same to all rollouts; null: to each its own, at any step. */
+  readonly together: Step | null;
   readonly rollouts: number;
   readonly scripts: RealScripts;
   readonly planted: Planted;
@@ -106,11 +108,11 @@ export class World {
   #controllers: SimProcess[] = [];
   #started = 0;
 
-  constructor({ seed, actor, rollouts, scripts, planted }: WorldOptions) {
+  constructor({ seed, actor, together, rollouts, scripts, planted }: WorldOptions) {
     this.seed = seed;
     this.#planted = planted;
     this.#chance = new Chance(`seed ${seed}`);
-    this.stage = actor === null ? null : new Stage(actor, seed);
+    this.stage = actor === null ? null : new Stage(actor, seed, together);
     const environments = actor === null ? usualEnvironments : environmentsOfActors;
     this.planned = planRollouts(this.#chance.fork('plan'), rollouts, environments);
     this.story = new Story(this.scheduler);
