@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander';
+import { thisProcess } from '#src/platform/this-process.ts';
 import { EnvironmentMistakes } from '#src/environments/mistakes.ts';
 import { CommandError, exitCodes, NotInOrder } from './command-error.ts';
 import { addAttackCommand } from './commands/attack.ts';
@@ -30,6 +31,7 @@ export function createProgram(terminal: Terminal): Command {
   const program = new Command('corral')
     .description('One isolated sandbox for every rollout, and never a failure of ours scored as the model’s.')
     .addHelpText('after', exitCodeHelp)
+    .version(thisProcess.version)
     .showHelpAfterError('(see --help)');
   // Before the commands are added: they inherit it.
   program.exitOverride().configureOutput({

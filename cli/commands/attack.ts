@@ -39,7 +39,9 @@ export function addAttackCommand(program: Command, terminal: Terminal): void {
       tries: options.thorough ? thoroughTries : countOf(options.tries),
       atOnce: countOf(options.atOnce),
     };
-    const report = await onSomeFleet(options, terminal, (connection) => attackEnvironment(connection, plan));
+    const report = await onSomeFleet(options, environment, terminal, (connection) =>
+      attackEnvironment(connection, plan),
+    );
     show(terminal, options.json, report, (data) => describeAttacks(data, terminal.width));
     if (!report.ok) throw new NotInOrder();
   });

@@ -38,7 +38,9 @@ export function addLadderCommand(program: Command, terminal: Terminal): void {
       rows: chosenRows(options),
       atOnce: countOf(options.atOnce),
     };
-    const report = await onSomeFleet(options, terminal, (connection) => ladder(connection, plan));
+    const report = await onSomeFleet(options, environment, terminal, (connection) =>
+      ladder(connection, plan),
+    );
     show(terminal, options.json, report, (data) => describeLadder(data, terminal.width));
     if (!report.ok) throw new NotInOrder();
   });

@@ -58,7 +58,7 @@ export function addPreflightCommand(program: Command, terminal: Terminal): void 
       const forbidden = options.egress
         ? await commonTargets(options.probe, options.kubeconfig ?? null, process.env)
         : null;
-      const report = await onSomeFleet(options, terminal, (connection) =>
+      const report = await onSomeFleet(options, environment, terminal, (connection) =>
         preflight(connection, {
           only: environment,
           rows,

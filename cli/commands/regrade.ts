@@ -62,7 +62,7 @@ export function addRegradeCommand(program: Command, terminal: Terminal): void {
       return !voided.has(key);
     });
     const regraded = needsSandbox(newer.grader)
-      ? await onSomeFleet(options, terminal, (connection) =>
+      ? await onSomeFleet(options, undefined, terminal, (connection) =>
           inOwnRun(connection, 'regrade', (client, own) => gradeAll(newer, kept, options, { client, own })),
         )
       : await gradeAll(newer, kept, options, null);

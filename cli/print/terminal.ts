@@ -16,6 +16,16 @@ export const processTerminal: Terminal = {
   width: process.stdout.isTTY ? Math.max(process.stdout.columns, narrowest) : Infinity,
 };
 
+/** Ends this process, as programs do, if who reads its output has read enough: `corral runs | head`. */
+export function endWithReader(): void {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EPIPE') throw error;
+      process.exit();
+    });
+  }
+}
+
 /** The one way from a command to a terminal: nothing that is said through it is an order to the terminal. */
 export const withoutOrders = (terminal: Terminal): Terminal => ({
   result: (text) => terminal.result(visibleLines(text)),

@@ -144,6 +144,15 @@ export async function harmlessAnswersOf(environment: string, folder: string): Pr
   return [...new Set(leaves.flatMap((leaf) => (leaf.kind === 'http' ? leaf.control : [])))];
 }
 
+/** The environment of that name in `folder`. Throws if there is none, which is the caller's mistake. */
+export async function mustBeIn(folder: string, name: string): Promise<Environment> {
+  const all = (await loadEnvironments(folder)).all();
+  const found = all.find((one) => one.name === name);
+  if (found !== undefined) return found;
+  const there = all.map((one) => one.name).join(', ');
+  throw new CommandError(`there is no environment ${name} in ${folder}`, 'yours', `there is: ${there}`);
+}
+
 /** Where its file is at hand. */
 export async function environmentIn(folder: string, environment: string): Promise<Environment | undefined> {
   const catalog = await loadEnvironments(folder).catch(() => null);

@@ -83,7 +83,7 @@ async function gather(
     const told = [...missing, ...other.missing];
     return { subjects: [subject], against: other.subject, ceilings: [], missing: told };
   }
-  const played = await onSomeFleet(fleet, terminal, (connection) =>
+  const played = await onSomeFleet(fleet, plan.environment, terminal, (connection) =>
     playAll(connection, { ...plan, source, rows, known }),
   );
   const [first, second] = played.subjects;
