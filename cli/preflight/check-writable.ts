@@ -4,7 +4,7 @@ import type { Item } from '#src/model/grader.ts';
 import { CallAnswer } from '#src/protocol/native/calls.ts';
 import { payloadMountPoint, payloadNodeArgv } from '#src/protocol/sandboxd/payload-layout.ts';
 import { askNative, type HttpClient } from '../gateway/http-client.ts';
-import { type Check, tryOut } from './report.ts';
+import { type Check, tryOut } from './check.ts';
 
 type WritableUnderTest = {
   readonly client: HttpClient;

@@ -16,20 +16,15 @@ import { payloadNative } from '#src/protocol/sandboxd/payload-layout.ts';
 import { type ImageSettings, noImageSettings, readImage } from '../image/read-image.ts';
 import { type EtcPlan, etcFilesOf, inEtc, planEtc, sandboxEtc, writeSandboxEtc } from './own-etc.ts';
 import type { SandboxFolder } from './record.ts';
-import { hostFolders, type Sources, stageSources } from './stage.ts';
+import { hostFolders, type SiteFolders, type Sources, stageSources } from './stage.ts';
 
 /** What is the same for every sandbox of this node. */
-export type Site = {
-  readonly payloadFolder: string;
+export type Site = SiteFolders & {
   readonly sandboxdArgv: readonly string[];
-  /** Folder with our own files of /etc. */
-  readonly etcFolder: string;
   /** Settings of this host that sandboxes with its programs find empty. */
   readonly kept: readonly Kept[];
   /** File with the compiled filter of system calls. */
   readonly filterFile: string;
-  /** Folder that every id may enter, where launches mount what a sandbox is made of; null without root: no mounts. */
-  readonly stageFolder: string | null;
   /** Whether launches can lay folders one above the other. */
   readonly canLayer: boolean;
   /** Whether launches can limit how many sockets a sandbox has. */

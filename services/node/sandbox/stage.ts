@@ -4,7 +4,6 @@ import type { SourceFolder, Template } from '#src/model/environment.ts';
 import { diskFolderName, type Users } from '../bwrap/arguments.ts';
 import type { LaunchSpec } from '../bwrap/launch.ts';
 import { policyId } from '../bwrap/places.ts';
-import type { Site } from './build.ts';
 import type { EtcPlan } from './own-etc.ts';
 import type { SandboxFolder } from './record.ts';
 
@@ -23,13 +22,21 @@ export type Sources = {
   readonly data: readonly SourceFolder[];
 };
 
+export type SiteFolders = {
+  readonly payloadFolder: string;
+  /** Folder with our own files of /etc. */
+  readonly etcFolder: string;
+  /** Folder that every id may enter, where launches mount what a sandbox is made of; null without root: no mounts. */
+  readonly stageFolder: string | null;
+};
+
 type Decided = { readonly users: Users; readonly idBase: number | null; readonly etcPlan: EtcPlan };
 
 /** Writes down what the launch is to mount; without root it mounts nothing, and everything is where it is. */
 export function stageSources(
   template: Template,
   folder: SandboxFolder,
-  { payloadFolder, etcFolder, stageFolder }: Site,
+  { payloadFolder, etcFolder, stageFolder }: SiteFolders,
   { users, idBase, etcPlan }: Decided,
 ): { readonly sources: Sources; readonly mounts: LaunchSpec['mounts'] } {
   const image = template.image.kind === 'rootfs' ? template.image.path : null;
