@@ -31,8 +31,11 @@ export type Site = SiteFolders & {
   readonly canLimitSockets: boolean;
 };
 
-/** Corral's own processes and threads: `limit-sockets`, bubblewrap twice, sandboxd with its threads, and its helpers. */
-const ownTasks = 48;
+/**
+ * Corral's own processes and threads: `limit-sockets`, bubblewrap twice, sandboxd with its threads, its helpers, and what carries the
+ * streams of commands, of which a grader may run 32 at once.
+ */
+const ownTasks = 80;
 
 export function groupLimits(template: Template): GroupLimits {
   return {
