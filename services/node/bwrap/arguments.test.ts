@@ -95,6 +95,11 @@ describe('bwrapArguments', () => {
     expect(ours).not.toContain('CORRAL_WORKSPACE_FROM');
   });
 
+  it('names the sandbox in HOSTNAME, as container engines do, if the template has no other', () => {
+    expect(text()).toContain('--setenv HOSTNAME s-1');
+    expect(text({ template: { ...plan.template, env: { HOSTNAME: 'web' } } })).toContain('--setenv HOSTNAME web');
+  });
+
   it('makes the root read-only after the last mount', () => {
     const options = bwrapArguments(plan);
     const remount = options.indexOf('--remount-ro');

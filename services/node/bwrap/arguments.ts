@@ -124,6 +124,7 @@ const kernelFolders = ({ hiddenFiles, terminalsFolder }: Plan): readonly Option[
   ['--dev', '/dev'],
   ...(terminalsFolder === null ? [] : [['--dev-bind', terminalsFolder, '/dev/pts']]),
   ['--perms', '1777', '--size', String(sharedMemoryBytes), '--tmpfs', '/dev/shm'],
+  ['--mqueue', '/dev/mqueue'],
 ];
 
 /**
@@ -181,6 +182,7 @@ function environment(plan: Plan): Readonly<Record<string, string>> {
   return {
     PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
     HOME: plan.image.home ?? places.workspace,
+    HOSTNAME: plan.sandbox,
     LANG: 'C.UTF-8',
     ...plan.template.env,
     CORRAL_SANDBOX_ID: plan.sandbox,
