@@ -1,4 +1,4 @@
-import { chmodSync, chownSync, cpSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, cpSync, lchownSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SourceFolder, Template } from '#src/model/environment.ts';
 import type { Users } from '../bwrap/arguments.ts';
@@ -81,8 +81,9 @@ function makeDisk(folder: string, writable: readonly WritablePlace[], users: Use
     const id = base + (owner === 'root' || users === 'root' ? 0 : policyId);
     const place = join(folder, name);
     if (filledFrom === null) mkdirSync(place, { recursive: true });
-    else cpSync(filledFrom, place, { recursive: true });
-    for (const each of readdirSync(place)) chownSync(join(place, each), id, id);
+    else cpSync(filledFrom, place, { recursive: true, verbatimSymlinks: true });
+    for (const each of readdirSync(place, { recursive: true, encoding: 'utf8' }))
+      lchownSync(join(place, each), id, id);
     chownSync(place, id, id);
     chmodSync(place, mode);
   }

@@ -1,4 +1,5 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -50,6 +51,7 @@ it('where commands are root, others may enter the workspace', () => {
 it('an image’s home keeps its files and its mode, and is closed to a grader', () => {
   expect(homeOf('/home/dev')).toMatchObject({ mode: 0o750, filledFrom: join(root, 'home/dev') });
   expect(homeOf('/home/dev', 'root')).toMatchObject({ mode: 0o755 });
+  expect(homeOf('/home/full', 'root')).toMatchObject({ filledFrom: join(root, 'home/full') });
   expect(homeOf('/home/new')).toMatchObject({ mode: 0o700, filledFrom: null });
 });
 
@@ -82,5 +84,19 @@ it('an image whose /var is a link has no /var/tmp to write', () => {
   expect(writablePlaces(nothingMounted, 'two-user', linked, { home: '/' }).map(({ name }) => name)).toEqual([
     'workspace',
     'tmp',
+  ]);
+});
+
+it('where commands are root, a home is too large to be copied from some hundred files or a few MiB on', () => {
+  for (const folder of ['home/many', 'home/large', 'home/odd']) mkdirSync(join(root, folder));
+  for (let index = 0; index <= 500; index += 1) writeFileSync(join(root, 'home/many', String(index)), '');
+  writeFileSync(join(root, 'home/large/file'), '');
+  truncateSync(join(root, 'home/large/file'), 5 * 1024 * 1024);
+  execFileSync('mkfifo', [join(root, 'home/odd/pipe')]);
+  expect(['many', 'large', 'odd', 'run'].map((name) => homeOf(`/home/${name}`, 'root')?.name)).toEqual([
+    undefined,
+    undefined,
+    undefined,
+    'home',
   ]);
 });

@@ -1,4 +1,4 @@
-import { type Dirent, lstatSync, readdirSync } from 'node:fs';
+import { lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Template } from '#src/model/environment.ts';
 import type { Users } from '../bwrap/arguments.ts';
@@ -74,15 +74,16 @@ function canHold(root: string | null, place: string): boolean {
 }
 
 /**
- * A home that holds nothing but the files which come with every account, such as `.profile`. What else an image has there may be what a
- * grader runs, so that home stays as it is: readable, and closed to writing.
+ * The image's home becomes writable by a copy of it. If commands are another user than the grader, only a home that holds nothing but the
+ * files of every account, such as `.profile`, is copied. What else an image has there may be what a grader runs, so that home stays
+ * as it is: readable, and closed to writing. Where commands are root, what a grader runs is theirs anyway.
  */
 function homePlace(home: string, root: string | null, users: Users): readonly WritablePlace[] {
   const place = { name: 'home', target: home, owner: 'user' } as const;
   const source = root === null ? null : join(root, home);
   const found = source === null ? undefined : lstatSync(source, { throwIfNoEntry: false });
   if (source === null || found === undefined) return [{ ...place, mode: homeMode, filledFrom: null }];
-  if (!readdirSync(source, { withFileTypes: true }).every(isOfEveryAccount)) return [];
+  if (!(users === 'root' ? isSmall(source) : holdsAccountFilesOnly(source))) return [];
   const closed = users === 'two-user' ? othersMode : 0;
   return [{ ...place, mode: found.mode & 0o777 & ~closed, filledFrom: source }];
 }
@@ -98,6 +99,31 @@ const filesOfAccounts: ReadonlySet<string> = new Set([
   '.zshrc',
 ]);
 
-const isOfEveryAccount = (entry: Dirent) => entry.isFile() && filesOfAccounts.has(entry.name);
+const holdsAccountFilesOnly = (folder: string): boolean =>
+  readdirSync(folder, { withFileTypes: true }).every(
+    (entry) => entry.isFile() && filesOfAccounts.has(entry.name),
+  );
+
+/** So much is copied within some milliseconds of every start. */
+const mostEntries = 500;
+const mostBytes = 4 * 1024 * 1024;
+
+function isSmall(home: string): boolean {
+  const waiting = [home];
+  let entries = 0;
+  let bytes = 0;
+  for (let folder = waiting.pop(); folder !== undefined; folder = waiting.pop()) {
+    for (const name of readdirSync(folder)) {
+      const path = join(folder, name);
+      const found = lstatSync(path);
+      entries += 1;
+      bytes += found.size;
+      const isPlain = found.isFile() || found.isDirectory() || found.isSymbolicLink();
+      if (!isPlain || entries > mostEntries || bytes > mostBytes) return false;
+      if (found.isDirectory()) waiting.push(path);
+    }
+  }
+  return true;
+}
 
 const isWithin = (inner: string, outer: string) => inner === outer || inner.startsWith(`${outer}/`);

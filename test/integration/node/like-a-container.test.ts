@@ -107,10 +107,10 @@ describe('the workspace', () => {
   });
 });
 
-describe('an image without names for the ids of a sandbox', () => {
-  const inImage = (path: string, changes: Partial<Template> = {}) =>
-    goInside(node, { image: { kind: 'rootfs', path }, ...changes });
+const inImage = (path: string, changes: Partial<Template> = {}) =>
+  goInside(node, { image: { kind: 'rootfs', path }, ...changes });
 
+describe('an image without a name for the commands’ id', () => {
   it('gets them, after its own', async () => {
     const root = join(folder, 'nameless');
     await busyboxRoot(root, '');
@@ -126,26 +126,42 @@ describe('an image without names for the ids of a sandbox', () => {
     expect((await inside.run(grade)).stderr.head).toContain('uid=1001(grader)');
     await inside.leave();
   });
+});
 
-  it('keeps the home of its own account, with the files that came with it and none of a grader’s', async () => {
+describe('an image with homes', () => {
+  it('has its account’s home with the files that came with it, and leaves one closed that holds more', async () => {
     const root = join(folder, 'named');
     await busyboxRoot(root, '');
-    for (const each of ['etc', 'home/dev', 'root/tools']) await mkdir(join(root, each), { recursive: true });
-    await writeFile(
-      join(root, 'etc/passwd'),
-      'root:x:0:0:root:/root:/bin/sh\ndev:x:1000:1000::/home/dev:/bin/sh\n',
-    );
+    for (const each of ['etc', 'home/dev', 'home/web/site'])
+      await mkdir(join(root, each), { recursive: true });
+    const homes = 'dev:x:1000:1000::/home/dev:/bin/sh\nweb:x:33:33::/home/web:/bin/sh\n';
+    await writeFile(join(root, 'etc/passwd'), homes);
     await writeFile(join(root, 'home/dev/.profile'), 'of the image\n');
-    await writeFile(join(root, 'root/tools/grade'), '');
     const inside = await inImage(root);
     const script =
       'cd; pwd; cat .profile; echo more >> .profile && echo x > new && busybox ls -A; busybox stat -c "%a %U" .';
     expect(await saidBy(inside, script)).toBe('/home/dev\nof the image\n.profile\nnew\n750 dev');
     await inside.leave();
-    const asRoot = await inImage(root, { runAs: 'root' });
-    expect(await saidBy(asRoot, 'cd; pwd; busybox ls; (echo > new) 2>/dev/null || echo closed')).toBe(
-      '/root\ntools\nclosed',
+    await writeFile(`${root}.config.json`, JSON.stringify({ User: 'web' }));
+    const other = await inImage(root);
+    expect(await saidBy(other, 'cd; pwd; busybox ls; (echo > new) 2>/dev/null || echo closed')).toBe(
+      '/home/web\nsite\nclosed',
     );
-    await asRoot.leave();
+    await other.leave();
+  });
+
+  it('lets root read and write the home of root, whatever it holds', async () => {
+    const root = join(folder, 'of-root');
+    await busyboxRoot(root, '');
+    await mkdir(join(root, 'root/tools'), { recursive: true, mode: 0o700 });
+    await writeFile(join(root, 'root/tools/notes'), 'secret of root\n', { mode: 0o600 });
+    const inside = await inImage(root, { runAs: 'root' });
+    expect(
+      await saidBy(
+        inside,
+        'cd; pwd; cat tools/notes; echo more >> tools/notes; busybox stat -c "%a %u" tools/notes',
+      ),
+    ).toBe('/root\nsecret of root\n600 0');
+    await inside.leave();
   });
 });
