@@ -15,8 +15,15 @@ test('each difference of the page is about plays that there are', () => {
 });
 
 test('a probe is played for each user on each face, but a grader’s never as root', () => {
-  const probe = parseProbe('twice\nfaces: exec as-policy\nrun: python\nstdin: "1\\n"\n---\nprint(1)\n--- next\nprint(2)', 'x');
-  expect(playsOf([probe]).map(({ name }) => name)).toEqual(['twice exec user', 'twice as-policy user', 'twice exec root']);
+  const probe = parseProbe(
+    'twice\nfaces: exec as-policy\nrun: python\nstdin: "1\\n"\n---\nprint(1)\n--- next\nprint(2)',
+    'x',
+  );
+  expect(playsOf([probe]).map(({ name }) => name)).toEqual([
+    'twice exec user',
+    'twice as-policy user',
+    'twice exec root',
+  ]);
   expect(probe.steps.map((step) => argvOf(probe, step))).toEqual([
     ['python3', '-c', 'print(1)\n'],
     ['python3', '-c', 'print(2)\n'],

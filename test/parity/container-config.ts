@@ -61,14 +61,15 @@ export function containerConfig(folder: string, host: string, memoryBytes: numbe
   };
 }
 
+const mount = (destination: string, type: string, source: string, ...options: readonly string[]) => ({
+  destination,
+  type,
+  source,
+  options,
+});
+
 function mountsOf(folder: string): readonly object[] {
   const safe = ['nosuid', 'noexec', 'nodev'];
-  const mount = (destination: string, type: string, source: string, ...options: readonly string[]) => ({
-    destination,
-    type,
-    source,
-    options,
-  });
   return [
     mount('/proc', 'proc', 'proc', ...safe),
     mount('/dev', 'tmpfs', 'tmpfs', 'nosuid', 'strictatime', 'mode=755', 'size=65536k'),
@@ -163,12 +164,10 @@ function seccomp(): object {
     defaultAction: profile.defaultAction,
     defaultErrnoRet: profile.defaultErrnoRet ?? 1,
     architectures: machine.architectures,
-    syscalls: profile.syscalls.filter(holds).map(({ names, action, errnoRet, args }) => ({
-      names,
-      action,
-      ...(errnoRet !== undefined && { errnoRet }),
-      ...(args != null && { args }),
-    })),
+    // JSON leaves out what is undefined, and runc refuses null.
+    syscalls: profile.syscalls
+      .filter(holds)
+      .map(({ names, action, errnoRet, args }) => ({ names, action, errnoRet, args: args ?? undefined })),
   };
 }
 

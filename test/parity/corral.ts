@@ -45,6 +45,12 @@ function askOf({ gatewayUrl, apiKey }: FleetUnderTest): Ask {
   };
 }
 
+/** The text at a name; empty if it is something else. */
+function textIn(value: Json[string] | undefined, name: string): string {
+  const text = typeof value === 'object' && value !== null && name in value ? (value as Json)[name] : '';
+  return typeof text === 'string' ? text : '';
+}
+
 const failed = (status: number, body: Json): Outcome => ({
   exit: null,
   timedOut: false,
@@ -79,12 +85,11 @@ async function exec(ask: Ask, { probe, user }: Play): Promise<readonly Outcome[]
 }
 
 function outcomeOf(body: Json): Outcome {
-  const { exit_code: code, signal, timed_out: timedOut, stdout, stderr, epoch } = body;
-  const host =
-    typeof epoch === 'object' && epoch !== null && 'sandbox' in epoch ? String(epoch['sandbox']) : '';
+  const { exit_code: code, signal, timed_out: timedOut, epoch } = body;
+  const host = textIn(epoch, 'sandbox');
   const exit = typeof signal === 'string' ? codeOfSignal(signal) : typeof code === 'number' ? code : null;
   return withoutNames(
-    { exit, timedOut: timedOut === true, stdout: String(stdout), stderr: String(stderr) },
+    { exit, timedOut: timedOut === true, stdout: textIn(body, 'stdout'), stderr: textIn(body, 'stderr') },
     host,
   );
 }
@@ -106,7 +111,7 @@ async function callTool(ask: Ask, { probe, user }: Play): Promise<readonly Outco
       trace_id: trace,
     });
     await ask('DELETE', `/v1/rollouts/${trace}`);
-    outcomes.push(status === 200 ? readToolText(String(body['output'])) : failed(status, body));
+    outcomes.push(status === 200 ? readToolText(textIn(body, 'output')) : failed(status, body));
   }
   return outcomes;
 }
@@ -159,8 +164,6 @@ async function grade(ask: Ask, { probe, user, face }: Play): Promise<readonly Ou
 /** What the grader wrote, in any of the events. */
 function stderrIn(body: Json): string | undefined {
   const lines = Array.isArray(body['lines']) ? (body['lines'] as readonly Json[]) : [body];
-  const texts = lines.map(({ why }) =>
-    typeof why === 'object' && why !== null && 'stderr' in why ? String(why['stderr']) : '',
-  );
+  const texts = lines.map(({ why }) => textIn(why, 'stderr'));
   return texts.find((text) => text.includes(outcomeMark));
 }

@@ -5,7 +5,10 @@ export const differencesPage = join(import.meta.dirname, '../../docs/differences
 
 /** What the page lists: `PROBE FACE USER`, where `*` stands for any text. Each is code in the first cell of a row. */
 export function readDifferences(page = readFileSync(differencesPage, 'utf8')): readonly string[] {
-  const cells = page.split('\n').filter((line) => line.startsWith('| `')).map((line) => line.split('|')[1] ?? '');
+  const cells = page
+    .split('\n')
+    .filter((line) => line.startsWith('| `'))
+    .map((line) => line.split('|')[1] ?? '');
   return cells.flatMap((cell) => [...cell.matchAll(/`([^`]+)`/g)].map(([, pattern = '']) => pattern));
 }
 

@@ -7,7 +7,7 @@ import type { TestProject } from 'vitest/node';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** The root file system that both sides run; beside it, with `-noname` at its end, the same without a name for user 1000. */
+    /** The root file system that both sides run; next to it, with `-noname` at its end, the same without a name for user 1000. */
     parityRoot: string;
   }
 }

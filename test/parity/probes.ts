@@ -87,7 +87,7 @@ function headerIn(line: string, of: string): readonly [string, string] {
 
 function oneOf<Word extends string>(word: string, words: readonly Word[]): Word {
   const found = words.find((each) => each === word);
-  if (found === undefined) throw new Error(`${word} is none of ${words.join(', ')}`);
+  if (found === undefined) throw new Error(`${word} must be one of: ${words.join(', ')}`);
   return found;
 }
 

@@ -23,7 +23,7 @@ const nothingMounted = { data: [] };
 const homeOf = (home: string, users: 'two-user' | 'root' = 'two-user') =>
   writablePlaces(nothingMounted, users, root, { home }).find(({ name }) => name === 'home');
 
-it('beside the host’s programs they are workspace, temporary folders and a home of its own', () => {
+it('with the host’s programs they are workspace, temporary folders and a home of its own', () => {
   const found = writablePlaces(
     { ...nothingMounted, folders: ['/logs'] },
     'two-user',
