@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { containerConfig, processOf } from './container-config.ts';
@@ -59,7 +59,8 @@ export async function startContainer(
     close: async () => {
       await run(['runc', 'delete', '--force', id]);
       await exited;
-      await rm(folder, { recursive: true, force: true });
+      // Node's own cannot remove paths that are longer than 4,096 bytes.
+      await run(['rm', '-rf', '--', folder]);
     },
   };
 }
