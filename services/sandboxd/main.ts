@@ -18,6 +18,8 @@ const killsTakeMs = 250;
 const terminatedExitCode = 143;
 
 async function main(): Promise<void> {
+  // Node's own names for a process: a policy that stops its server by `pkill node` or `pkill MainThread` does not mean this one.
+  process.title = 'sandboxd';
   const config = readConfig(process.env, process.getuid?.() ?? 0, process.cwd());
   const boot = randomHex(12);
   const env = imageEnvironment(process.env, config);
