@@ -67,13 +67,14 @@ it.each([
   expect(homeOf(home)).toBeUndefined();
 });
 
+const home = '/home/dev';
 it.each([
   ['/var', ['workspace', 'tmp', 'home', 'folder-0']],
   ['/home', ['workspace', 'tmp', 'var-tmp', 'folder-0']],
-  ['/home/dev/out', ['workspace', 'tmp', 'var-tmp', 'home', 'folder-0']],
+  [`${home}/out`, ['workspace', 'tmp', 'var-tmp', 'home', 'folder-0']],
 ])('what the template has at %s is the template’s', (folder, names) => {
   const found = writablePlaces({ ...nothingMounted, folders: [folder] }, 'two-user', root, {
-    home: '/home/dev',
+    home,
   });
   expect(found.map(({ name }) => name)).toEqual(names);
 });
