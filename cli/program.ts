@@ -29,7 +29,7 @@ Exit codes:
 /** All commands, with a terminal to speak to; {@link runCommandLine} runs one. */
 export function createProgram(terminal: Terminal): Command {
   const program = new Command('corral')
-    .description('One isolated sandbox for every rollout, and never a failure of ours scored as the model’s.')
+    .description('One isolated sandbox for every rollout, and no infrastructure failure scored as the model’s.')
     .addHelpText('after', exitCodeHelp)
     .version(thisProcess.version)
     .showHelpAfterError('(see --help)');
@@ -78,7 +78,7 @@ function explain(error: unknown, terminal: Terminal): number {
   }
   if (error instanceof EnvironmentMistakes) return explain(mendYourFiles(error), terminal);
   const detail = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  terminal.remark(`corral: an error that nobody foresaw, so it is ours; please report it:\n${detail}`);
+  terminal.remark(`corral: unexpected error, a bug in Corral; please report it:\n${detail}`);
   return exitCodes.fleet;
 }
 

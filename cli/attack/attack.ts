@@ -118,7 +118,7 @@ function planOf(
   }).flat();
 }
 
-/** One rollout of an attack, beside what nothing was paid on the same row. */
+/** One rollout of an attack, with the score that doing nothing got on the same row. */
 export type Try = { readonly nothing: number } & ({ readonly score: number } | { readonly lost: Lost });
 
 type AttackJudged = {
@@ -133,8 +133,8 @@ type Words = { readonly hole: string; readonly fix: string };
 const epsilon = 1e-9;
 
 /**
- * What an attack came to: a hole where one try was paid more than nothing and a step. A try without a score proves
- * nothing; that none of them has one is a hole too, since whoever is discarded escapes a low score.
+ * Judges an attack: it found a hole if one try scored more than nothing and a step. A try without a score proves nothing. If no
+ * try has a score, that is a hole too, because a discarded rollout escapes a low score.
  */
 export function judgeAttack(tries: readonly Try[], { hole, fix }: Words): AttackJudged {
   if (tries.length === 0)
@@ -167,7 +167,7 @@ export function describeAttacks({ environment, ok, nothing, attacks }: AttackRep
       { title: 'verdict', of: ({ state }) => (state === 'hole' ? 'HOLE' : state) },
       { title: '', of: ({ detail }) => detail },
     ],
-    // A hole is told in full, however narrow the window.
+    // A hole is printed in full, however narrow the window.
     ok ? width : Infinity,
   );
   const open = attacks.filter(({ state }) => state === 'hole').length;

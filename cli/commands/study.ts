@@ -57,7 +57,7 @@ export function addStudyCommand(program: Command, terminal: Terminal): void {
     .option('--model <name>', 'let this model play instead, behind --endpoint')
     .option('--endpoint <url>', 'address of an API that has chat/completions with tools')
     .option('--key-variable <name>', 'environment variable that has the endpoint’s key', 'OPENAI_API_KEY')
-    .option('--prompt <file>', 'what the model is told of a row, with {item.field} (default: the dataset’s)')
+    .option('--prompt <file>', 'the model’s prompt for a row, with {item.field} (default: the dataset’s)')
     .option('--max-tokens <count>', 'of one reply', '4096')
     .option('--temperature <number>', 'of the model (default: the endpoint’s)')
     .option('--reply-timeout <seconds>', 'of one reply', '300')

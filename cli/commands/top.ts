@@ -12,7 +12,7 @@ import { paint } from '../top/lines.ts';
 import { processScreen } from '../top/screen.ts';
 import { type ReadingOptions, withReadingOptions } from './options.ts';
 
-/** A gateway that has not answered by then is told as one that does not. */
+/** A gateway that has not answered by then is shown as one that does not answer. */
 const deadlineMs = 5_000;
 
 export function addTopCommand(program: Command, terminal: Terminal, screen = processScreen): void {

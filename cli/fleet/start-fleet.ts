@@ -168,7 +168,7 @@ const wavesOf = (options: PartsOptions) => [
   [controllerPart(options), gatewayPart(options)],
 ];
 
-/** Everything the parts need to find: keys, payload, ports. Mistakes in environments are told before anything starts. */
+/** Everything the parts need to find: keys, payload, ports. Throws on mistakes in environments before any part starts. */
 async function prepare(
   folder: StateFolder,
   options: FleetOptions,

@@ -51,7 +51,7 @@ test.each([
   [
     'a script beside calls',
     '{ name: a, kind: good, script: play.ts, answer: "7" }',
-    'has a script, which makes the calls and gives the answer, and calls or an answer beside it',
+    'has a script and also calls or an answer; the script makes the calls and gives the answer',
   ],
   [
     'a script elsewhere',

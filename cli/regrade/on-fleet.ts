@@ -73,7 +73,7 @@ export async function gradeOnFleet(
   }
 }
 
-/** Throws why there are none to grade by: nothing is put in their place. */
+/** Throws the reason if the artifacts are missing. Nothing replaces them. */
 function keptOf(kept: KeptArtifacts | undefined, names: readonly string[]) {
   const next = 'it has no new score';
   if (kept === undefined)
@@ -141,7 +141,7 @@ async function bytesOf(chunks: AsyncIterable<Uint8Array>): Promise<Buffer> {
   return Buffer.concat(all);
 }
 
-/** Without the calls that it names: they are none of this rollout's, and no part that is graded so looks at them. */
+/** Without the calls that it names: they are not this rollout's, and no part graded like this reads them. */
 async function grade(
   client: HttpClient,
   path: string,

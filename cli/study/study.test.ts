@@ -37,7 +37,7 @@ describe('advice', () => {
       topic: 'spread',
       weight: 'look',
       found: '15 % of the items have spread under one-search; 35 % are always 0, 50 % always 1.',
-      todo: 'only these teach, so 85 % of each step’s sandboxes are spent on nothing: take the other items out (or draw 7 times as many a step); for those that are always 1 take harder rows, or let the reward ask for more',
+      todo: 'only these teach, so 85 % of each step’s sandboxes are spent on nothing: take the other items out (or draw 7 times as many a step); for items that are always 1 use harder rows, or make the reward stricter',
     });
   });
 
