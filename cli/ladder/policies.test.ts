@@ -56,7 +56,7 @@ test.each([
   [
     'a script elsewhere',
     '{ name: a, kind: good, script: ../play.ts }',
-    'script must be a module beside this file',
+    'script must be a module next to this file',
   ],
   [
     'a good one that knows the reference',

@@ -139,7 +139,7 @@ describe('a ceiling', () => {
   test('says whether somebody is paid more than people are by each other', () => {
     expect(advice(0.5)).toMatchObject({
       weight: 'good',
-      found: expect.stringContaining('0.71, what second-coder'),
+      found: expect.stringContaining('0.71, the score of second-coder'),
       todo: null,
     });
     expect(advice(0.9)).toMatchObject({

@@ -2,7 +2,7 @@ import { type Retried, retryPolicies, type RetryPolicy } from '#src/waiting/retr
 import { table, wrapped } from '../failures-page/markdown.ts';
 import { type Elsewhere, elsewhere, type Part } from './elsewhere.ts';
 
-/** docs/retries.md, whole: the table of retries, and beside it what is tried again by others than its loop. */
+/** The whole docs/retries.md: the table of retries, and the retries outside its loop. */
 export function retriesPage(): string {
   return `${[
     '<!-- Written by tools/write-retries-page.ts from src/waiting/retry-policies.ts and tools/retries-page/. Change it there. -->',
