@@ -37,7 +37,10 @@ test.each(['ladder', 'attack', 'preflight', 'study'])(
     const { exitCode, said } = await runCorral([
       command,
       'wrods',
-      ...['--environments', folder.path, '--state', join(folder.path, 'state')],
+      '--environments',
+      folder.path,
+      '--state',
+      join(folder.path, 'state'),
     ]);
     expect(exitCode).toBe(exitCodes.yours);
     expect(said).toMatch(/there is no environment wrods in .*\n.*\n.*there is: words/);

@@ -8,7 +8,8 @@ const list = (...what: string[]) =>
   execFileSync('git', ['ls-files', '-z', ...what], { cwd: root, encoding: 'utf8' })
     .split('\0')
     .filter(Boolean);
-const tracked = new Set(list().flatMap((file) => [file, ...foldersOf(file)]));
+const files = list();
+const tracked = new Set([...files, ...files.flatMap((file) => foldersOf(file))]);
 const pages = new Map(list('*.md').map((path) => [path, proseOf(path)]));
 
 /** Without code, where brackets are no links and hashes no headings. */

@@ -38,7 +38,7 @@ export async function attackEnvironment(connection: Connection, plan: AttackPlan
     throw new CommandError(
       `the file of ${plan.environment} is not in ${plan.environmentsDir}`,
       'yours',
-      'name its folder with --environments: what is attacked is what it says of its grader',
+      'name its folder with --environments: the attacks need its grader',
     );
   }
   const stage = { environment: plan.environment, purpose: 'attack' };
@@ -76,7 +76,7 @@ async function baseline(proof: Proof, rows: readonly Row[]): Promise<readonly nu
     throw new CommandError(
       `doing nothing has no score: ${lossLine(ended.lost)}`,
       'the fleet',
-      'fix that first; corral preflight tells more',
+      'fix that first; corral preflight shows details',
     );
   });
 }

@@ -22,7 +22,7 @@ export function addLadderCommand(program: Command, terminal: Terminal): void {
   const command = program
     .command('ladder')
     .description(
-      'play an environment’s policies without a model, and see whether its rewards put them in order',
+      'play an environment’s policies without a model, and check that its rewards rank them',
     )
     .argument('<environment>')
     .option('--environments <folder>', 'folder of environment files', 'environments')

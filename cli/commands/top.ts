@@ -18,8 +18,8 @@ const deadlineMs = 5_000;
 export function addTopCommand(program: Command, terminal: Terminal, screen = processScreen): void {
   const command = program
     .command('top')
-    .description('the fleet now: who waits, pools, verdicts by blame, processes; each second, until q')
-    .addHelpText('after', '\nWithout a terminal it prints once what it sees, and ends.');
+    .description('live view of the fleet: queue, pools, verdicts, processes (q quits)')
+    .addHelpText('after', '\nWithout a terminal it prints one frame and exits.');
   withReadingOptions(command).action(async (options: ReadingOptions) => {
     const connection = findConnection(options, process.env);
     if (connection === null) throw noFleet();

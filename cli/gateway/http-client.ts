@@ -137,7 +137,7 @@ function refusal(request: HttpRequest, answer: HttpAnswer, body: unknown): Comma
 function notOurs({ method, path }: HttpRequest, { status, body }: HttpAnswer): CommandError {
   const start = body.slice(0, 120).replaceAll(/\s+/g, ' ');
   const said = `${method} ${path} answered ${status} with something that is not Corral's: ${start}`;
-  return new CommandError(said, 'this machine', 'check --url, and what proxy stands before the gateway');
+  return new CommandError(said, 'this machine', 'check --url, and proxies before the gateway');
 }
 
 function parse({ body }: HttpAnswer): unknown {

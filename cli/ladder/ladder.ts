@@ -99,7 +99,7 @@ function refuseUnknownTools(policies: readonly Policy[], { job }: Proof): void {
     const unknown = steps.find(({ tool }) => !tools.includes(tool));
     if (unknown === undefined) continue;
     throw new CommandError(
-      `policy ${name} calls ${unknown.tool}, which is no tool here`,
+      `policy ${name} calls ${unknown.tool}, which is not a tool here`,
       'yours',
       `there is: ${tools.join(', ')}`,
     );

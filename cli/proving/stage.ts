@@ -22,7 +22,7 @@ export async function onStage<Result>(
     throw new CommandError(
       `${environment} is graded by its trainer (grader: {kind: none})`,
       'yours',
-      'what your own grader pays can be told by it alone',
+      'use your own grader: only it has the score',
     );
   });
 }

@@ -32,7 +32,7 @@ export type OnFleet = { readonly address: string; readonly names: readonly strin
 export async function offered(client: HttpClient, file: string, newer: NewGrader): Promise<OnFleet> {
   if (newer.name === null)
     throw new CommandError(
-      `a grader with grade_in: fresh works in its environment’s own sandbox, and ${file} is no environment`,
+      `a grader with grade_in: fresh works in its environment’s own sandbox, and ${file} is not an environment`,
       'yours',
       'name the whole file of the newer environment',
     );
@@ -44,7 +44,7 @@ export async function offered(client: HttpClient, file: string, newer: NewGrader
   if (offers.some((one) => one.name === name && one.version === version))
     return { address: `${name}@${version}`, names };
   throw new CommandError(
-    `the fleet does not offer ${name} as it stands in ${file}`,
+    `the fleet does not offer ${name} as ${file} has it`,
     'yours',
     'put the file among the fleet’s environments; one that runs reads them again',
   );

@@ -125,9 +125,5 @@ function describeSuspects(suspects: readonly Suspect[], width: number): readonly
     { title: 'ended as', of: ({ code }: Suspect) => code },
     { title: 'last command', of: ({ command }: Suspect) => (command ?? 'unknown').replaceAll(/\s+/g, ' ') },
   ];
-  return [
-    '',
-    'suspected: the last command may have been the cause',
-    table(suspects, columns, width),
-  ];
+  return ['', 'suspected: the last command may have been the cause', table(suspects, columns, width)];
 }

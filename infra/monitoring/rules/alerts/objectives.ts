@@ -59,7 +59,8 @@ export const objectiveAlerts = {
     for: '5m',
     when: 'more than 6 × the objective of rollouts lost by us, over 6 h and 30 min, or more than the objective over 3 d and 6 h, and at least 3 of them',
     summary: `{{ $value | humanizePercentage }} of fleet {{ $labels.fleet }}’s rollouts are being lost by us, for hours ${budget(placeholders.lostRollouts)}`,
-    description: 'The rate is too low to page, but too high for the month’s objective. Usually one cause recurs.',
+    description:
+      'The rate is too low to page, but too high for the month’s objective. Usually one cause recurs.',
     consequenceOf: ['RolloutsLostFast', 'FleetStateAway', 'PartAway'],
   },
   ToolCallsFail: {

@@ -56,8 +56,7 @@ export const sandboxAlerts = {
     expr: `${countOf(noRoom, '10m', 'code')} > 0`,
     for: '0s',
     when: 'any request failed with `capacity_timeout`, `line_full` or `unschedulable` in the last 10 min',
-    summary:
-      '{{ $value }} requests of fleet {{ $labels.fleet }} got no sandbox in time ({{ $labels.code }})',
+    summary: '{{ $value }} requests of fleet {{ $labels.fleet }} got no sandbox in time ({{ $labels.code }})',
     description:
       'Rollouts could not start. Trainers repeat such a request, three times on the RFT face, and then drop the rollout.',
     consequenceOf: ['LineStandsStill', 'PoolFull', 'TemplateCannotStart', 'PartAway', 'FleetStateAway'],
