@@ -77,7 +77,10 @@ function addInstallationCommands(cluster: Command, terminal: Terminal): void {
 
   withPlace(cluster.command('sweep'))
     .description('remove what a fleet leaves behind once its own pods are gone')
-    .option('--sandboxes <namespace>', 'namespace to remove sandboxes from (default: that namespace is removed as a whole)')
+    .option(
+      '--sandboxes <namespace>',
+      'namespace to remove sandboxes from (default: that namespace is removed as a whole)',
+    )
     .addOption(kinds('Secrets that go, too').default([]))
     .action(({ sandboxes, kind, ...place }: SweepOptions) =>
       withApi(async (api) => {

@@ -21,9 +21,7 @@ type LadderOptions = ReadingOptions &
 export function addLadderCommand(program: Command, terminal: Terminal): void {
   const command = program
     .command('ladder')
-    .description(
-      'play an environment’s policies without a model, and check that its rewards rank them',
-    )
+    .description('play an environment’s policies without a model, and check that its rewards rank them')
     .argument('<environment>')
     .option('--environments <folder>', 'folder of environment files', 'environments')
     .option('--at-once <rollouts>', 'rollouts at the same time', '8')

@@ -25,10 +25,7 @@ export function addRowsCommand(program: Command, terminal: Terminal): void {
     .addOption(new Option('--for <trainer>', 'the trainer’s format').choices(trainers).makeOptionMandatory())
     .option('--out <path>', 'a file, or for harbor a folder (default: standard output)')
     .option('--environments <folder>', 'folder of environment files', 'environments')
-    .addHelpText(
-      'after',
-      '\nNeeds no fleet. docs/proving.md describes the formats, and what no model reads.',
-    )
+    .addHelpText('after', '\nNeeds no fleet. docs/proving.md describes the formats, and what no model reads.')
     .action(async (name: string, { split, for: trainer, out, environments }: RowsOptions) => {
       const environment = await datasetIn(environments, name);
       const { dataset } = environment;

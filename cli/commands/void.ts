@@ -22,10 +22,7 @@ export function addVoidCommand(program: Command, terminal: Terminal): void {
     .command('void')
     .description('exclude a rollout, or all rollouts of an item, from their run')
     .argument('[rollout]', 'the rollout’s id (trace_id)')
-    .option(
-      '--item <item>',
-      'all rollouts of this item in the run: the id of its dataset row, or its group',
-    )
+    .option('--item <item>', 'all rollouts of this item in the run: the id of its dataset row, or its group')
     .option('--run <run>', 'the run')
     .option('--attempt <number>', 'which attempt of the rollout (default: the newest)')
     .requiredOption('--reason <text>', 'why: kept with each rollout, and in the event log')

@@ -104,7 +104,11 @@ async function podsOf(api: Api, namespace: string, labelSelector: string): Promi
   const path = `/api/v1/namespaces/${namespace}/pods`;
   const { value } = await ask(api, { verb: 'list', resource: 'pods', path, query: { labelSelector } });
   if (!Value.Check(PodList, value)) {
-    throw new CommandError('the API server’s answer is not a list of pods', 'the fleet', 'is that a Kubernetes API?');
+    throw new CommandError(
+      'the API server’s answer is not a list of pods',
+      'the fleet',
+      'is that a Kubernetes API?',
+    );
   }
   return value.items.map(({ metadata }) => metadata.name);
 }
