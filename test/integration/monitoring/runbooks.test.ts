@@ -24,7 +24,7 @@ const pages = new Map<AlertName, string>(
 );
 const pageOf = (name: AlertName): string => pages.get(name) ?? '';
 
-const headings = ['Meaning', 'Responsible', 'First checks', 'Next steps', 'Resolution'] as const;
+const headings = ['Meaning', 'Responsible', 'First checks', 'Then', 'Resolution'] as const;
 
 /** The page's parts by heading. */
 const partsOf = (page: string): ReadonlyMap<string, string> =>
