@@ -4,7 +4,7 @@ import type { Item } from '#src/model/grader.ts';
 import { CallAnswer } from '#src/protocol/native/calls.ts';
 import { payloadMountPoint, payloadNodeArgv } from '#src/protocol/sandboxd/payload-layout.ts';
 import { askNative, type HttpClient } from '../gateway/http-client.ts';
-import { type Check, tryOut } from './report.ts';
+import { type Check, tryOut } from './check.ts';
 
 type WritableUnderTest = {
   readonly client: HttpClient;
@@ -84,8 +84,8 @@ const mostFolders = 200;
 /** Node's heap of a probe; the names of one folder at a time. */
 const nodeFlags = ['--max-old-space-size=64', '--max-semi-space-size=1', '--v8-pool-size=1'];
 
-/** The policy's own, and the kernel's. The workspace is where the command starts. */
-const expected = ['/workspace', '/tmp', '/dev', '/proc', '/run', '/sys'];
+/** The policy's own, and the kernel's. The workspace is where the command starts; the home is the one of images that name none. */
+const expected = ['/workspace', '/tmp', '/var/tmp', '/home/policy', '/dev', '/proc', '/run', '/sys'];
 
 /** The command that looks for them as the policy's user, by sandboxd's own Node: an image may have no `find`, or a small one. */
 export function findWritableArgv(): readonly string[] {

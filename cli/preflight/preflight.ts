@@ -4,13 +4,15 @@ import type { HttpClient } from '../gateway/http-client.ts';
 import { environmentIn, harmlessAnswersOf, type Row, type RowChoice, rowsOf } from '../proving/rows.ts';
 import { environmentsOf, inOwnRun } from '../proving/stage.ts';
 import { askTrainingJob, type TrainingJob } from '../proving/training-job.ts';
-import { checkRow, type RowUnderTest } from './check-row.ts';
+import { checkRow } from './check-row.ts';
+import type { RowUnderTest } from './check-start.ts';
 import { couldNotStart } from './check-start.ts';
 import { checkWay } from './check-way.ts';
 import { checkWritable } from './check-writable.ts';
 import { checkTask } from './task/check-task.ts';
 import { checkEgress, type Egress, type Target } from './egress/check-egress.ts';
-import type { Check, PreflightReport } from './report.ts';
+import type { Check } from './check.ts';
+import type { PreflightReport } from './report.ts';
 
 export type PreflightPlan = {
   /** Only this environment; undefined = all. */

@@ -1,6 +1,5 @@
 import { bytes, duration } from '../print/amounts.ts';
-import type { Advice, Looked } from './advice.ts';
-import type { SubjectStudy } from './study.ts';
+import type { Advice, Looked, SubjectStudy } from './found.ts';
 
 /*
  * What a person should do about what one policy or one model did: its spread, its scores, its calls, its time. Bounds are where

@@ -1,41 +1,11 @@
 import { duration } from '../print/amounts.ts';
 import { counted, enoughSpread, percent, shown, subjectRules } from './advice-on-subject.ts';
-import type { Study } from './study.ts';
+import type { Advice, Looked } from './found.ts';
 
 /*
  * What a person should do about it, one entry for each thing that was looked at: what was found, and what follows. Bounds are
  * where public runs went wrong or well, and are next to their sentences.
  */
-
-export type Topic =
-  | 'spread'
-  | 'together'
-  | 'best of k'
-  | 'levels'
-  | 'baseline'
-  | 'ceiling'
-  | 'discards'
-  | 'duplicates'
-  | 'overlap'
-  | 'calls'
-  | 'outputs'
-  | 'repeats'
-  | 'latency'
-  | 'parts'
-  | 'against'
-  | 'burst'
-  | 'cost';
-
-export type Advice = {
-  readonly topic: Topic;
-  /** `bad`: fix it before a run is paid for. `look`: a person should decide. */
-  readonly weight: 'good' | 'look' | 'bad';
-  readonly found: string;
-  /** Null: nothing is to be done. */
-  readonly todo: string | null;
-};
-
-export type Looked = Omit<Study, 'advice'>;
 
 /** In the order of the report. */
 export function adviceOn(study: Looked): readonly Advice[] {

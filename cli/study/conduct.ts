@@ -19,7 +19,8 @@ import { playModel } from './play-model.ts';
 import { chosenPolicies, type Playing, playPolicies } from './play-policies.ts';
 import { readRun } from './read-run.ts';
 import { type Ceiling, mean, scoredOf, type Subject } from './rollout.ts';
-import { type Study, studyOf } from './study.ts';
+import type { Study } from './found.ts';
+import { studyOf } from './study.ts';
 import { loadTokenCounter } from './tokens.ts';
 
 /** Where rollouts come from. */

@@ -4,7 +4,8 @@ import { usualAssumptions } from './burst.ts';
 import { studyPage } from './page.ts';
 import { describeStudy } from './report.ts';
 import type { StudiedRollout } from './rollout.ts';
-import { type Asked, type Study, studyOf } from './study.ts';
+import type { Study } from './found.ts';
+import { type Asked, studyOf } from './study.ts';
 
 const asked = (rollouts: readonly StudiedRollout[], more: Partial<Asked> = {}): Asked => ({
   environment: 'docs',

@@ -19,7 +19,7 @@ export function limitationsOf(host: HostParts): readonly string[] {
     ...limitationsOfMemory(host.memoryRoom),
     ...limitationsOfBlame(host),
     ...(host.canLimitSockets ? [] : [unlimitedSockets]),
-    'A disk limit counts as memory: /workspace and /tmp are kept in memory, and what is written there counts toward the memory limit too.',
+    'A disk limit counts as memory: what commands can write (/workspace, /tmp, /var/tmp, the home) is kept in memory, and what is written there counts toward the memory limit too.',
     'Sandboxes share this host’s kernel: for code that attacks the kernel, run on a cluster with gVisor or Kata.',
   ];
 }
@@ -64,5 +64,6 @@ const sharedIdsLimitations = (reason: string) => [
 const singleUserLimitations = [
   'isolation: single-user. Node is not root, so commands run under sandboxd’s own user: they can read and signal it, and a sandbox that ends while a command runs may be the command’s doing.',
   'isolation: single-user. A grader is the same user as the policy: what it runs of the policy’s can read its files and write its score.',
-  '/workspace and /tmp each have the whole disk limit, where they share one on a host where node is root.',
+  'Node is not root: commands cannot listen on ports below 1024, and cannot send pings.',
+  '/workspace, /tmp, /var/tmp and the home each have the whole disk limit, where they share one on a host where node is root.',
 ];

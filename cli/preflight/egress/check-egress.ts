@@ -4,7 +4,7 @@ import { askNative, type HttpClient } from '#cli/gateway/http-client.ts';
 import { clusterDefaults } from '#src/model/cluster.ts';
 import type { Item } from '#src/model/grader.ts';
 import { CallAnswer } from '#src/protocol/native/calls.ts';
-import { type Check, tryOut } from '../report.ts';
+import { type Check, tryOut } from '../check.ts';
 import { type Address, lookAroundArgv, type Seen, type Surroundings } from './look-around.ts';
 
 type EgressUnderTest = {

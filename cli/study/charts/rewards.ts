@@ -1,7 +1,7 @@
 import { ceilingLine, drawSvg, ink, legend, toneOf, tones, valueAxis } from '#cli/drawing/svg.ts';
 import type { Difference, Quadrants } from '../compare.ts';
 import type { Ceiling } from '../rollout.ts';
-import type { Latency, SubjectStudy } from '../study.ts';
+import type { Latency, SubjectStudy } from '../found.ts';
 import { evenly } from './items.ts';
 
 /** What the best of k copies scores, for each subject, next to each ceiling. */

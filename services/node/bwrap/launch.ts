@@ -26,6 +26,8 @@ export type LaunchSpec = {
   readonly idBase: number | null;
   /** File with the compiled filter of system calls. */
   readonly filterFile: string;
+  /** `own-network`, where the ids of the sandbox find it; null: bubblewrap makes the network. */
+  readonly network: string | null;
   /** Null: this host cannot limit them. */
   readonly sockets: SocketLimit | null;
 };
@@ -124,7 +126,7 @@ function commandOf({ argv, mounts, idBase, payloadFolder }: LaunchSpec): readonl
   return [...dyingWithUs, ...ownMounts, ...shell, '-c', launchScript, 'corral-launch', ...argv];
 }
 
-function environmentOf({ joinFiles, mounts, idBase, sockets }: LaunchSpec): NodeJS.ProcessEnv {
+function environmentOf({ joinFiles, mounts, idBase, network, sockets }: LaunchSpec): NodeJS.ProcessEnv {
   return {
     PATH: process.env['PATH'],
     NODE_PID: String(process.pid),
@@ -133,6 +135,7 @@ function environmentOf({ joinFiles, mounts, idBase, sockets }: LaunchSpec): Node
     DISK_FROM: mounts?.disk.from ?? '',
     DISK_FOLDER: mounts?.disk.folder ?? '',
     ID_BASE: idBase === null ? '' : String(idBase),
+    OWN_NETWORK: network ?? '',
     LIMIT_SOCKETS: sockets?.program ?? '',
     MOST_SOCKETS: String(sockets?.most ?? ''),
   };
@@ -186,7 +189,8 @@ export function endingOf(code: number | null, signal: string | null): Pick<Endin
  * mounts are never seen by the host and cannot be left behind. Each program that it runs costs a start a millisecond.
  *
  * In the environment: NODE_PID; JOIN_FILES, one a line; FSTAB (empty: no mounts), DISK_FROM, DISK_FOLDER; ID_BASE (empty: no
- * namespace of its own); LIMIT_SOCKETS, the program that is bubblewrap's parent then (empty: no limit), and MOST_SOCKETS. The arguments are bubblewrap's command; its options come on descriptor 3, its status goes to
+ * namespace of its own); OWN_NETWORK, a program that becomes the rest in a network of its own (empty: bubblewrap makes one);
+ * LIMIT_SOCKETS, the program that is bubblewrap's parent then (empty: no limit), and MOST_SOCKETS. The arguments are bubblewrap's command; its options come on descriptor 3, its status goes to
  * descriptor 4, and its filter is on 5.
  *
  * Ids change last, after all that only this host's root may do: under the id that is to be the sandbox's root a user namespace
@@ -212,7 +216,8 @@ if [ -n "$FSTAB" ]; then
 fi
 unset IFS
 if [ -z "$ID_BASE" ]; then
-  exec \${LIMIT_SOCKETS:+"$LIMIT_SOCKETS" "$MOST_SOCKETS"} "$(command -v bwrap)" --args 3 --json-status-fd 4 -- "$@" >&2
+  exec \${OWN_NETWORK:+"$OWN_NETWORK"} \\
+  \${LIMIT_SOCKETS:+"$LIMIT_SOCKETS" "$MOST_SOCKETS"} "$(command -v bwrap)" --args 3 --json-status-fd 4 -- "$@" >&2
 fi
 exec setpriv --reuid "$ID_BASE" --regid "$ID_BASE" --clear-groups --inh-caps +sys_admin --ambient-caps +sys_admin \\
   --pdeathsig KILL -- unshare --user --keep-caps -- sh -c '
@@ -221,6 +226,7 @@ set -eu
 echo >&4
 read _ <&6
 echo 0 > /proc/sys/user/max_user_namespaces
-exec \${LIMIT_SOCKETS:+"$LIMIT_SOCKETS" "$MOST_SOCKETS"} "$(command -v bwrap)" --args 3 --json-status-fd 4 -- "$@" 6<&- >&2
+exec \${OWN_NETWORK:+"$OWN_NETWORK"} \\
+  \${LIMIT_SOCKETS:+"$LIMIT_SOCKETS" "$MOST_SOCKETS"} "$(command -v bwrap)" --args 3 --json-status-fd 4 -- "$@" 6<&- >&2
 ' corral-launch "$@"
 `;

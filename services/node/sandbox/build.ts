@@ -4,40 +4,39 @@ import { join } from 'node:path';
 import { Failure } from '#src/failure/failure.ts';
 import type { Template } from '#src/model/environment.ts';
 import type { CreateRequest } from '#src/ports/sandbox-provider.ts';
-import { bwrapArguments, machineFiles, type Users } from '../bwrap/arguments.ts';
+import { bwrapArguments, machineFiles } from '../bwrap/arguments.ts';
 import { emptyFile, listFolder, listHostRoot } from '../bwrap/host-root.ts';
 import { type Kept, notCovered } from '../bwrap/host-settings.ts';
 import { descriptors, type LaunchSpec } from '../bwrap/launch.ts';
 import { mostSockets } from '../bwrap/limit-sockets.ts';
-import { places } from '../bwrap/places.ts';
+import { places, type Users } from '../bwrap/places.ts';
 import { layOutRoot, type RootStep } from '../bwrap/root-layout.ts';
 import type { Group, GroupLimits } from '../cgroups/groups.ts';
 import { payloadNative } from '#src/protocol/sandboxd/payload-layout.ts';
-import { type ImageSettings, noImageSettings, readImage } from '../image/read-image.ts';
+import { hostSettings, type ImageSettings, readImage } from '../image/read-image.ts';
 import { type EtcPlan, etcFilesOf, inEtc, planEtc, sandboxEtc, writeSandboxEtc } from './own-etc.ts';
 import type { SandboxFolder } from './record.ts';
-import { hostFolders, type Sources, stageSources } from './stage.ts';
+import { hostFolders, type SiteFolders, type Sources, stageSources } from './stage.ts';
+import { type WritablePlace, writablePlaces } from './writable-places.ts';
 
 /** What is the same for every sandbox of this node. */
-export type Site = {
-  readonly payloadFolder: string;
+export type Site = SiteFolders & {
   readonly sandboxdArgv: readonly string[];
-  /** Folder with our own files of /etc. */
-  readonly etcFolder: string;
   /** Settings of this host that sandboxes with its programs find empty. */
   readonly kept: readonly Kept[];
   /** File with the compiled filter of system calls. */
   readonly filterFile: string;
-  /** Folder that every id may enter, where launches mount what a sandbox is made of; null without root: no mounts. */
-  readonly stageFolder: string | null;
   /** Whether launches can lay folders one above the other. */
   readonly canLayer: boolean;
   /** Whether launches can limit how many sockets a sandbox has. */
   readonly canLimitSockets: boolean;
 };
 
-/** Corral's own processes and threads: `limit-sockets`, bubblewrap twice, sandboxd with its threads, and its helpers. */
-const ownTasks = 48;
+/**
+ * Corral's own processes and threads: `limit-sockets`, bubblewrap twice, sandboxd with its threads, its helpers, and what carries the
+ * streams of commands, of which a grader may run 32 at once.
+ */
+const ownTasks = 80;
 
 export function groupLimits(template: Template): GroupLimits {
   return {
@@ -60,30 +59,34 @@ export async function buildLaunch(
   const users = usersOf(template, site);
   await checkFolders(template, users, idBase);
   const image = imageOf(template);
+  const writable = writablePlaces(template, users, rootFolderOf(template), image);
   const etc = sandboxEtc(request.sandbox, image.accounts);
   writeSandboxEtc(folder.etc, etc);
   const etcPlan = planEtc(Object.keys(etc), template.image, {
     targets: targetsOf(template),
     canLayer: site.canLayer,
   });
-  const { sources, mounts } = stageSources(template, folder, site, { users, idBase, etcPlan });
+  const { sources, mounts } = stageSources(template, folder, site, { users, idBase, etcPlan, writable });
   const options = bwrapArguments({
     sandbox: request.sandbox,
     template,
     tokenSha256: request.tokenSha256,
     users,
+    writable,
     ownIds: idBase !== null,
     image,
-    root: rootOf(template, sources, etcPlan, Object.keys(etc)),
+    root: rootOf(template, sources, etcPlan, { ownEtc: Object.keys(etc), writable }),
     etc: etcFilesOf(template.image, sources, etcPlan, Object.keys(etc)),
     kept:
       template.image.kind === 'host' ? notCovered(site.kept, targetsOf(template)).filter(isStillThere) : [],
     emptyFile: join(sources.etc, emptyFile),
     payloadFolder: sources.payload,
     data: sources.data,
+    makesNetwork: mounts === null,
     filterDescriptor: descriptors.filter,
     runFolder: sources.run,
     diskFolder: mounts?.disk.folder ?? null,
+    group: group.folders,
     memoryKillsFile: group.memory?.kills ?? null,
     cpuTimeFile: group.cpuTimeFile,
     terminalsFolder: sources.terminals,
@@ -98,6 +101,7 @@ export async function buildLaunch(
     mounts,
     idBase,
     filterFile,
+    network: mounts === null ? null : payloadNative(sources.payload, 'own-network'),
     sockets: site.canLimitSockets
       ? {
           program: payloadNative(sources.payload, 'limit-sockets'),
@@ -114,17 +118,19 @@ export function usersOf({ runAs }: Template, { stageFolder }: Site): Users {
 }
 
 function imageOf({ image, runAs }: Template): ImageSettings {
-  return image.kind === 'rootfs' ? readImage(image.path, runAs) : noImageSettings;
+  return image.kind === 'rootfs' ? readImage(image.path, runAs) : hostSettings(runAs);
 }
+
+const rootFolderOf = ({ image }: Template) => (image.kind === 'rootfs' ? image.path : null);
 
 /** `sources.image` is where the launch finds the template's root folder; its names are read where they are now. */
 function rootOf(
   template: Template,
   { image, layers }: Pick<Sources, 'image' | 'layers'>,
   etcPlan: EtcPlan,
-  ownEtc: readonly string[],
+  { ownEtc, writable }: { readonly ownEtc: readonly string[]; readonly writable: readonly WritablePlace[] },
 ): readonly RootStep[] {
-  const targets = [...mountPoints, ...targetsOf(template)];
+  const targets = [...mountPoints, ...writable.map(({ target }) => target), ...targetsOf(template)];
   if (template.image.kind !== 'rootfs' || image === null) return layOutRoot('/', targets, listHostRoot);
   const { path } = template.image;
   const list = (staged: string) => listFolder(join(path, staged.slice(image.length)));
@@ -140,7 +146,7 @@ export const isStillThere = ({ path }: Kept) => existsSync(path);
 
 const targetsOf = ({ data, folders = [] }: Template) => [...data.map(({ target }) => target), ...folders];
 
-const mountPoints = [...Object.values(places), '/proc', '/dev', '/sys'];
+const mountPoints = [places.payload, places.grader, places.daemon, '/proc', '/dev', '/sys'];
 
 /** The template's folders of this host: found out here, not by a model that sees an empty corpus. */
 async function checkFolders(template: Template, users: Users, idBase: number | null): Promise<void> {
