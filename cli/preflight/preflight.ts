@@ -5,8 +5,7 @@ import { environmentIn, harmlessAnswersOf, type Row, type RowChoice, rowsOf } fr
 import { environmentsOf, inOwnRun } from '../proving/stage.ts';
 import { askTrainingJob, type TrainingJob } from '../proving/training-job.ts';
 import { checkRow } from './check-row.ts';
-import type { RowUnderTest } from './check-start.ts';
-import { couldNotStart } from './check-start.ts';
+import { couldNotStart, type RowUnderTest } from './check-start.ts';
 import { checkWay } from './check-way.ts';
 import { checkWritable } from './check-writable.ts';
 import { checkTask } from './task/check-task.ts';

@@ -137,7 +137,7 @@ function adviceOnCalls({ traces }: SubjectStudy): Advice | null {
       topic: 'calls',
       weight: 'look',
       found,
-      todo: 'nobody calls a tool: is the answer in the prompt?',
+      todo: 'no rollout calls a tool: is the answer in the prompt?',
     };
   // A tail of three times the median and more is what trained models lose first.
   if (p95 < 3 * Math.max(1, p50)) return { topic: 'calls', weight: 'good', found, todo: null };

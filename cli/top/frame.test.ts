@@ -129,7 +129,7 @@ describe('a frame', () => {
       'verdicts   in 5 min: 0 scorable, 0 discarded',
       'redis      7.2.4, 12.1 MB of 512.0 MB, noeviction, append-only file',
       '',
-      'Waiting line  nobody waits',
+      'Waiting line  no rollout waits',
       '',
       'Pools  0 templates in use',
       '',

@@ -55,7 +55,7 @@ function lineNote(
   { rollouts: all, runs: told, others, runs_left_out: left }: FleetAnswer['waiting'],
   sees: string,
 ) {
-  if (all === 0) return 'nobody waits';
+  if (all === 0) return 'no rollout waits';
   const inRuns = told.length + others.runs + left;
   if (inRuns === 0) return `${counted(all, rollouts)} whose callers are silent`;
   const notes = [
