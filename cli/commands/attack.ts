@@ -25,7 +25,7 @@ const thoroughTries = 20;
 export function addAttackCommand(program: Command, terminal: Terminal): void {
   const command = program
     .command('attack')
-    .description('play attacks on an environment’s reward, and see which are paid without the work')
+    .description('play attacks on an environment’s reward, and find attacks that score without the work')
     .argument('<environment>')
     .option('--environments <folder>', 'folder of environment files', 'environments')
     .option('--tries <rollouts>', 'rollouts of each attack', '3')

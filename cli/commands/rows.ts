@@ -19,16 +19,13 @@ type RowsOptions = {
 export function addRowsCommand(program: Command, terminal: Terminal): void {
   program
     .command('rows')
-    .description('write an environment’s rows, with its prompt, as a trainer takes them')
+    .description('write an environment’s rows and prompt in a trainer’s format')
     .argument('<environment>')
     .addOption(new Option('--split <split>', 'which rows').choices(splits).default('train'))
-    .addOption(new Option('--for <trainer>', 'whose shape').choices(trainers).makeOptionMandatory())
+    .addOption(new Option('--for <trainer>', 'the trainer’s format').choices(trainers).makeOptionMandatory())
     .option('--out <path>', 'a file, or for harbor a folder (default: standard output)')
     .option('--environments <folder>', 'folder of environment files', 'environments')
-    .addHelpText(
-      'after',
-      '\nNeeds no fleet. docs/proving.md tells what is written for whom, and what no model reads.',
-    )
+    .addHelpText('after', '\nNeeds no fleet. docs/proving.md describes the formats, and what no model reads.')
     .action(async (name: string, { split, for: trainer, out, environments }: RowsOptions) => {
       const environment = await datasetIn(environments, name);
       const { dataset } = environment;

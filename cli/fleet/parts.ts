@@ -119,7 +119,7 @@ export function gatewayPart(options: PartsOptions): PartSpec {
   };
 }
 
-/** What every service is told; each reads what it needs. */
+/** The variables of every service; each reads what it needs. */
 function variables({
   folder,
   engine,

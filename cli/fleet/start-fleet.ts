@@ -104,7 +104,7 @@ async function checkout() {
   const parts = [import('#infra/payload/payload.ts'), import('#infra/services/bundle-services.ts')] as const;
   const [{ buildPayload }, { bundleServices }] = await Promise.all(parts).catch((cause: unknown) => {
     throw new CommandError(
-      'this installation cannot start a fleet of its own: it is not a whole checkout',
+      'this installation cannot start its own fleet: it is not a whole checkout',
       'yours',
       'name the fleet that you mean with --url, or run it in a checkout of Corral',
       cause,
@@ -168,7 +168,7 @@ const wavesOf = (options: PartsOptions) => [
   [controllerPart(options), gatewayPart(options)],
 ];
 
-/** Everything the parts need to find: keys, payload, ports. Mistakes in environments are told before anything starts. */
+/** Everything the parts need to find: keys, payload, ports. Throws on mistakes in environments before any part starts. */
 async function prepare(
   folder: StateFolder,
   options: FleetOptions,

@@ -26,8 +26,8 @@ const walkMs = 30_000;
 const waitS = 120 + walkMs / 1000;
 
 /**
- * What the policy can write beside its workspace. A program or module there is the policy's, as what is in the workspace
- * is: a grader that runs or reads it runs what the policy wrote, as the one whose score counts.
+ * What the policy can write outside its workspace. A program or module there is the policy's, like everything in the workspace.
+ * A grader that runs or reads it runs what the policy wrote, and scores by it.
  */
 export function checkWritable(under: WritableUnderTest): Promise<Check> {
   return tryOut(under.environment, 'what the policy can write', async () => judgeWritable(await look(under)));
@@ -65,12 +65,12 @@ export function judgeWritable({ uid, folders, onPath, cutOff }: Writable): Pick<
   const rest = cutOff ? ' and more' : '';
   if (folders.length === 0 && !cutOff)
     return { ok: true, detail: 'its workspace and temporary folders only' };
-  return { ok: true, detail: `beside its own: ${folders.join(' ')}${rest}; ${nothing}` };
+  return { ok: true, detail: `outside its own folders: ${folders.join(' ')}${rest}; ${nothing}` };
 }
 
 type Writable = {
   readonly uid: number;
-  /** Folders that the user of commands may write, outside of those that are theirs. At most {@link mostFolders}. */
+  /** Folders outside its own that the user of commands may write. At most {@link mostFolders}. */
   readonly folders: readonly string[];
   /** Of them the ones on PATH, and programs there that may be written themselves. */
   readonly onPath: readonly string[];

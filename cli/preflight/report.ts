@@ -24,7 +24,7 @@ export function describePreflight({ url, ok, checks, jobs }: PreflightReport, wi
       { title: 'took', of: ({ tookMs }) => duration(tookMs), right: true },
       { title: 'seen', of: ({ detail }) => detail },
     ],
-    // A failure is told in full, however narrow the window.
+    // A failure is printed in full, however narrow the window.
     ok ? width : Infinity,
   );
   const failed = checks.filter((check) => !check.ok).length;

@@ -4,7 +4,7 @@ import { visibleLines } from '#src/model/visible-text.ts';
 export type Terminal = {
   result(text: string): void;
   remark(text: string): void;
-  /** Columns a line may have; Infinity where nobody looks at it. */
+  /** Columns a line may have; Infinity if the output is not a terminal. */
   readonly width: number;
 };
 

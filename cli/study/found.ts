@@ -18,7 +18,7 @@ export type SubjectStudy = {
   readonly deviation: number | null;
   readonly shares: Shares;
   readonly items: readonly ItemSpread[];
-  /** Rollouts of which nobody tells whose copies they are. */
+  /** Rollouts without a known item. */
   readonly withoutItem: number;
   /** Each item's copies made the same calls and were paid the same: a script without chance, which cannot have spread. */
   readonly withoutChance: boolean;

@@ -45,7 +45,7 @@ function footerOf({ missing, subjects }: Study): string {
     : subjects.some(({ what }) => what === 'run')
       ? 'Read from what the fleet logged; the run may have changed its model on the way.'
       : 'Played by the model that was named; nothing is said of any other.';
-  return [who, ...missing.map((part) => `Not all was told: ${part}.`)].join(' ');
+  return [who, ...missing.map((part) => `Incomplete: ${part}.`)].join(' ');
 }
 
 function tiles({ scored, discarded, mean, shares, traces }: SubjectStudy): string {

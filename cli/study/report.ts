@@ -15,7 +15,7 @@ export function describeStudy(study: Study, width: number): string {
     subjectTable(study.subjects, width),
     '',
     ...sentences.map(sentenceOf),
-    ...study.missing.map((missing) => `  ?  not all was told: ${visibleLine(missing)}`),
+    ...study.missing.map((missing) => `  ?  incomplete: ${visibleLine(missing)}`),
   ].join('\n');
 }
 

@@ -4,7 +4,7 @@ import { importsOf, pathOf } from './crossings.ts';
 const tests = /\.test\.ts$|^test\//;
 
 /**
- * A cycle of files that import each other, types included, as one line; null: there is none. Files of a cycle can only be read, moved
+ * A cycle of files that import each other, types included, as one line; null: no cycle. Files of a cycle can only be read, moved
  * and tested together. `texts`: by path from the root.
  */
 export function cycleIn(texts: ReadonlyMap<string, string>): string | null {

@@ -166,7 +166,7 @@ export const fleetItself = {
   },
   shutting_down: {
     means:
-      'This gateway is stopping: it refuses new requests and finishes those that it holds. Requests that it cannot finish in time fail with this code and `admitted: unknown`; the same request at another gateway attaches to the work.',
+      'This gateway is stopping: it refuses new requests and finishes the requests that it holds. Requests that it cannot finish in time fail with this code and `admitted: unknown`; the same request at another gateway attaches to the work.',
     evidence: '`/readyz` of that gateway is 503 and says `gateway`.',
     operator:
       'Nothing while gateways are replaced. If many have `admitted: unknown`, the grace is too short ([how gateways stop](operators.md#gateways-that-leave)). A load balancer that continues to send requests does not check `/readyz`.',
