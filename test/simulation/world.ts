@@ -20,7 +20,7 @@ import { type RedisHost, redisLine } from './fleet/redis-line.ts';
 import { TicketQueue } from './fleet/ticket-queue.ts';
 import { controllerPorts, runController, startBudget } from './processes/controllers.ts';
 import { type Gateway, gatewayWorld, startGateway } from './processes/gateways.ts';
-import { Backend } from './processes/backend.ts';
+import { Backend, type RecordedProbe } from './processes/backend.ts';
 import { judgePost } from './processes/judge.ts';
 import { type MakeDaemon, Sandboxes } from './sandbox/sandboxes.ts';
 import { simLink } from './sandbox/sim-link.ts';
@@ -250,10 +250,12 @@ export class World {
       return turn;
     };
     const record: DependencyStore['record'] = async (probed, beganAtMs, failed) => {
+      const beganMs = begun.get(beganAtMs) ?? this.scheduler.nowMs;
+      const probe: RecordedProbe = { beganMs, recordedMs: null, failed: failed !== null };
+      // Redis may have it, and others may have acted on it, long before its reply arrives.
+      this.backend.recorded.push(probe);
       await dependencies.record(probed, beganAtMs, failed);
-      const { nowMs } = this.scheduler;
-      const beganMs = begun.get(beganAtMs) ?? nowMs;
-      this.backend.recorded.push({ beganMs, recordedMs: nowMs, failed: failed !== null });
+      probe.recordedMs = this.scheduler.nowMs;
     };
     return { ...dependencies, takeTurn, record };
   }
