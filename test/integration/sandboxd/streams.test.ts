@@ -144,7 +144,7 @@ describe('a policy and pipes', () => {
     await held;
   });
 
-  it('ends at once and loses nothing: what carries its output is in no session of the command when that begins', async () => {
+  it('loses no output of commands that end at once', async () => {
     for (let round = 0; round < 5; round += 1) {
       const texts = Array.from({ length: 20 }, (_, index) => `text ${round} ${index}\n`);
       const answers = await Promise.all(texts.map((text) => run(`printf '${text.trim()}\\n'`)));
