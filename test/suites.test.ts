@@ -39,5 +39,6 @@ test('no pattern of a suite is left without a file', () => {
 
 test('docs/contributing.md shows what each suite proves', () => {
   const page = readFileSync(join(repository, 'docs/contributing.md'), 'utf8');
-  for (const [, { command, promise }] of all) expect(page).toContain(`| \`${command}\` | ${promise} |`);
+  const rows = all.map(([, { command, promise }]) => `| \`${command}\` | ${promise} |`);
+  expect(rows.filter((row) => !page.includes(row))).toEqual([]);
 });

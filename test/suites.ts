@@ -96,7 +96,7 @@ export const suites = {
     command: 'npm run test:cluster',
     files: ['test/cluster/**/*.test.ts'],
     promise:
-      'pods, starts and nodes that fail on Kubernetes are told as what they are, and sandboxes are closed there',
+      'pods, starts and nodes that fail on Kubernetes are reported as what they are, and sandboxes are closed there',
   },
   chart: {
     command: 'npm run test:chart',

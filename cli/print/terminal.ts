@@ -16,7 +16,7 @@ export const processTerminal: Terminal = {
   width: process.stdout.isTTY ? Math.max(process.stdout.columns, narrowest) : Infinity,
 };
 
-/** Ends this process, as programs do, if who reads its output has read enough: `corral runs | head`. */
+/** Ends this process without an error when its reader closes the pipe, as in `corral runs | head`. */
 export function endWithReader(): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {

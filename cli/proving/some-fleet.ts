@@ -9,8 +9,8 @@ import { mustBeIn } from './rows.ts';
 export type SomeFleetOptions = ConnectionOptions & { readonly environments: string };
 
 /**
- * The fleet that is named or runs here; if none does, one of our own that ends with us. `environment`, if there is one, is looked for
- * before that is started.
+ * The fleet that is named or runs here; if none does, a fleet of this command's own that ends with it. Before it starts one, it checks
+ * that `environment` exists.
  */
 export async function onSomeFleet<Result>(
   options: SomeFleetOptions,

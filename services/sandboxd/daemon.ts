@@ -46,7 +46,7 @@ export type Daemon = {
   readonly background: BackgroundTime;
 } & Around;
 
-/** What a daemon does outside of itself. */
+/** What a daemon does beyond its own state. */
 export type Around = {
   /** Ends this process; called when the binding's time has passed. */
   readonly end: (exitCode: number) => void;

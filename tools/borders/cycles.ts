@@ -27,7 +27,7 @@ function importsByFile(texts: ReadonlyMap<string, string>): Map<string, readonly
   );
 }
 
-/** Each file that is still open imports another one, so a walk comes back to where it was. */
+/** Every open file imports another open file, so the walk must return to a file that it has passed. */
 function walkFrom(first: string, open: ReadonlyMap<string, readonly string[]>): readonly string[] {
   const path: string[] = [];
   let at: string | undefined = first;

@@ -40,7 +40,7 @@ export type Plan = {
   readonly terminalsFolder: string | null;
   /** The sandbox's control group: its folders of the host. */
   readonly group: readonly GroupFolder[];
-  /** The file of the group that counts kills for memory; null where nobody does. */
+  /** The file in which the sandbox's group counts out-of-memory kills; null: they are not counted. */
   readonly memoryKillsFile: string | null;
   /** The kernel's count of the sandbox's processor time; null: it keeps none. */
   readonly cpuTimeFile: string | null;

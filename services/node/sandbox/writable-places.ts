@@ -57,7 +57,7 @@ export function writablePlaces(
   ];
 }
 
-/** Part of no place that every sandbox has. */
+/** Not inside a folder that every sandbox has. */
 const isOutside = (home: string): boolean =>
   !isReserved(home) &&
   ![places.workspace, places.temporary, places.keptTemporary].some((each) => isWithin(home, each));

@@ -40,7 +40,7 @@ export async function putFile(named: string): Promise<0 | 1> {
 }
 
 async function replace(path: string): Promise<number> {
-  // Its own name may be as long as names can be.
+  // Not next to its own name plus a suffix: that name may already have the greatest length.
   const part = join(dirname(path), `.${process.pid}.part`);
   // If the upload breaks off, sandboxd ends this process, and nothing of it stays.
   process.once('SIGTERM', () => {

@@ -7,7 +7,6 @@ import {
   type SpanProcessor,
 } from '@opentelemetry/sdk-trace';
 import type { Log } from '#src/ports/log.ts';
-import type { TracerOptions } from './options.ts';
 
 /** Spans that wait for the collector, those on their way included: some 2 KB each, so 8 MB at most. */
 const mostWaiting = 4_096;
@@ -20,11 +19,14 @@ const tellDropsEveryMs = 60_000;
 /** A process that stops has other things to do than to wait for a collector. */
 const closeWithinMs = 2_000;
 
+/** An OTLP receiver over HTTP; `endpoint` without `/v1/traces`. */
+export type Receiver = { readonly endpoint: string; readonly headers: Readonly<Record<string, string>> };
+
 /**
  * Sends spans in batches and never waits for them. A collector that is slow, full or away costs the spans that find no room,
  * which are counted and told once a minute.
  */
-export function boundedExport({ endpoint, headers }: TracerOptions, log: Log) {
+export function boundedExport({ endpoint, headers }: Receiver, log: Log) {
   const drops = new Drops(log);
   let waiting = 0;
   const otlp = new OTLPTraceExporter({

@@ -1,6 +1,6 @@
 import type { Log } from '#src/ports/log.ts';
 import { noTracer, type Tracer } from '#src/ports/tracer.ts';
-import type { TracedProcess, TracerOptions } from './options.ts';
+import type { TracedProcess, TracerOptions } from './tracer.ts';
 
 /** Null: tracing is off, and the library is not even loaded. */
 export async function openTracer(

@@ -22,8 +22,16 @@ import {
   type SpanStart,
   type Tracer,
 } from '#src/ports/tracer.ts';
-import { boundedExport } from './bounded-export.ts';
-import type { TracedProcess, TracerOptions } from './options.ts';
+import { boundedExport, type Receiver } from './bounded-export.ts';
+
+export type TracerOptions = Receiver & {
+  /** The share of traces that is kept, by their ids. */
+  readonly ratio: number;
+  readonly resource: Readonly<Record<string, string>>;
+};
+
+/** Who writes the spans: `corral-gateway`, and the fleet that it is of. */
+export type TracedProcess = { readonly service: string; readonly fleet: string };
 
 /**
  * The longest value is an id of a caller's, which has 256 characters. More attributes than ours, or links than the swaps of

@@ -21,7 +21,7 @@ export const payloadLayout = {
   reader: 'sandboxd/reader',
   'limit-sockets': 'sandboxd/limit-sockets',
   'own-network': 'sandboxd/own-network',
-  /** A link to `node`. A policy that looks for its own server by `pgrep -f node` shall not find the sandbox's first processes. */
+  /** A link to `node`, so that a policy that looks for its own server by `pgrep -f node` does not find the sandbox's first processes. */
   daemon: 'sandboxd/daemon',
 } as const;
 

@@ -82,7 +82,7 @@ describe('files in and out', () => {
     expect((await tool('read_file', { path: 'link' })).stderr.head).toBe('Error: permission denied: link\n');
   });
 
-  it('go through links as a program that opens them would, but a grader’s through no link of the policy', async () => {
+  it('follow links as open() does, but a grader’s file never follows a link of the policy', async () => {
     const made = ['ln -s deep/er/target to-new', 'ln -s /nowhere/at/all dangling', 'ln -s loop loop'];
     await shell(`mkdir -p deep/er; ${made.join('; ')}; ln -s to-new chain`);
     expect(await errnoOf(put('chain', [Buffer.from('first')]))).toBe('no error');

@@ -155,8 +155,8 @@ describe('a policy and pipes', () => {
   it('finds no carrier by its name or words, and cannot signal one', async () => {
     // -1 is everything that the shell may signal but the shell.
     expect(seen(await run('sleep 41 & kill -9 -1; echo survived'))).toMatchObject({ out: 'survived\n' });
-    // The sleep and the shell itself, whose text has these words.
-    const script = 'pgrep -fc "sleep 4[2]"; pkill -9 enter; echo "$?"';
+    // The sleep and the shell itself, whose text has these words. Other tests' users have processes on this machine too.
+    const script = 'pgrep -u "$(id -u)" -fc "sleep 4[2]"; pkill -9 enter; echo "$?"';
     expect(seen(await run(`sleep 42 & ${script}; kill $!`)).out).toBe('2\n1\n');
   });
 

@@ -12,7 +12,7 @@ export class Stage {
   readonly isolation: UserIsolation;
   readonly #deeds = new Map<string, Deed | null>();
   readonly #chance: Chance;
-  /** What all rollouts of the world do alike; null: each has its own. */
+  /** The deed of all rollouts of the world; null: each has its own. */
   readonly #together: Deed | null;
 
   constructor(actor: Actor, seed: number, together: Step | null) {

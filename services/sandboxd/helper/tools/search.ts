@@ -13,7 +13,7 @@ const largestFileBytes = 8 * 1024 * 1024;
 const binaryProbeBytes = 8192;
 const deepest = 64;
 
-/** What was not searched, by why. */
+/** Files that were not searched, by reason. */
 type LeftOut = Readonly<Record<'larger than 8 MiB' | 'not readable', string[]>>;
 
 /**
@@ -65,7 +65,7 @@ function* files(root: string, glob: string | undefined): Iterable<string> {
   }
 }
 
-/** What the kernel makes up is no content of a sandbox. */
+/** The kernel generates these files; they are not content of the sandbox. */
 const ofKernel: ReadonlySet<string> = new Set(['/proc', '/sys']);
 export const isPassedOver = (path: string): boolean => basename(path) === '.git' || ofKernel.has(path);
 
