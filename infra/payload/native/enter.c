@@ -8,6 +8,7 @@
  *   --oom N          score for the kernel's choice of a process to kill
  *   --nice N         priority
  *   --umask OCTAL
+ *   --root FOLDER    root folder, before the ids change; PROGRAM and all other folders are looked for in there
  *   --gid N --uid N  ids, without any other group
  *   --nproc N        limit of processes and threads of that user; set last, so that it never refuses this process itself
  *   --cwd FOLDER     working folder, entered as that user
@@ -104,7 +105,7 @@ static word install(void) {
 }
 
 struct options {
-  char *cwd, *score;
+  char *root, *cwd, *score;
   word uid, gid, processes, closeFrom;
   int reports, filtered;
 };
@@ -124,6 +125,7 @@ static char **read(char **argv, struct options *into) {
     else if (same(option, "--gid")) into->gid = number(*at, 10);
     else if (same(option, "--uid")) into->uid = number(*at, 10);
     else if (same(option, "--nproc")) into->processes = number(*at, 10);
+    else if (same(option, "--root")) into->root = *at;
     else if (same(option, "--cwd")) into->cwd = *at;
     else return 0;
   }
@@ -139,6 +141,12 @@ static word changeIds(word uid, word gid) {
   return error;
 }
 
+/* A working folder outside of a root would be a way out of it. */
+static word changeRoot(const char *root) {
+  word error = call(sys_chroot, (word)root, 0, 0, 0);
+  return error < 0 ? error : call(sys_chdir, (word)"/", 0, 0, 0);
+}
+
 static word limitProcesses(word most) {
   word limits[2] = { most, most };
   return call(sys_prlimit64, 0, NPROC, (word)limits, 0);
@@ -146,14 +154,15 @@ static word limitProcesses(word most) {
 
 __attribute__((noreturn, used)) void start(word *stack) {
   char **argv = (char **)(stack + 1), **envp = argv + stack[0] + 1;
-  struct options wanted = { 0, 0, -1, -1, -1, -1, 0, 0 };
+  struct options wanted = { 0, 0, 0, -1, -1, -1, -1, 0, 0 };
   char **rest = read(argv, &wanted);
   if (rest == 0) refuse(wanted.reports, "process", INVALID);
   if (wanted.reports) call(sys_fcntl, STATUS, SET_FLAGS, CLOSE_ON_EXEC, 0);
   if (wanted.closeFrom < 0) wanted.closeFrom = wanted.reports ? STATUS + 1 : STATUS;
   call(sys_close_range, wanted.closeFrom, -1, 0, 0);
   if (wanted.score != 0) score(wanted.score);
-  word error = changeIds(wanted.uid, wanted.gid);
+  word error = wanted.root == 0 ? 0 : changeRoot(wanted.root);
+  if (error >= 0) error = changeIds(wanted.uid, wanted.gid);
   if (error >= 0 && wanted.processes >= 0) error = limitProcesses(wanted.processes);
   if (error >= 0 && wanted.filtered) error = install();
   if (error < 0) refuse(wanted.reports, "process", error);

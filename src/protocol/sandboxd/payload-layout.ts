@@ -5,7 +5,7 @@
  *   lib/ld.so      the ELF loader and, beside it, every library that Node needs
  *   node           the Node binary
  *   sandboxd/      the bundled JavaScript of sandboxd and of its helper, and `enter`, through which it starts every program;
- *                  `limit-sockets`, through which one machine's node starts a whole sandbox
+ *                  `limit-sockets` and `mount-root`, which one machine's node needs to start a whole sandbox
  *
  * The loader is told its library path as an argument, which children do not inherit: the image's own programs find
  * their own libraries, never ours.
@@ -19,6 +19,7 @@ export const payloadLayout = {
   enter: 'sandboxd/enter',
   reader: 'sandboxd/reader',
   'limit-sockets': 'sandboxd/limit-sockets',
+  'mount-root': 'sandboxd/mount-root',
 } as const;
 
 /** sandboxd itself, and the helper that it starts for one request. */
@@ -35,10 +36,10 @@ export const payloadEntry = (mountPoint: string, entry: PayloadEntry): string =>
   `${mountPoint}/${payloadLayout.code}/${entry}.cjs`;
 
 /**
- * The programs with sources in `infra/payload/native`: `enter` starts all others, `reader` reads the policy's files, and `limit-sockets`
- * limits how many sockets a sandbox has.
+ * The programs with sources in `infra/payload/native`: `enter` starts all others, `reader` reads the policy's files, `limit-sockets`
+ * limits how many sockets a sandbox has, and `mount-root` mounts its root.
  */
-export const nativePrograms = ['enter', 'reader', 'limit-sockets'] as const;
+export const nativePrograms = ['enter', 'reader', 'limit-sockets', 'mount-root'] as const;
 export type NativeProgram = (typeof nativePrograms)[number];
 
 export const payloadNative = (mountPoint: string, program: NativeProgram): string =>
