@@ -8,6 +8,7 @@ import { listHostNames, writeOwnEtc } from './bwrap/host-root.ts';
 import { settingsOfHost } from './bwrap/host-settings.ts';
 import { launch } from './bwrap/launch.ts';
 import { tryLayers } from './bwrap/layers.ts';
+import { noOverlay, tryOverlays } from './bwrap/try-overlay.ts';
 import { tryLimitSockets } from './bwrap/limit-sockets.ts';
 import { createGroups, detectLayout } from './cgroups/create-groups.ts';
 import { groupName } from './cgroups/groups.ts';
@@ -91,6 +92,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
       filterFile,
       stageFolder,
       canLayer,
+      canOverlay: stageFolder === null ? noOverlay : tryOverlays(stageFolder, payloadFolder),
       canLimitSockets,
     },
   });

@@ -62,7 +62,7 @@ static word processFile(word process, const char *name, word flags) {
   return must(name, call(sys_openat, CURRENT_FOLDER, (word)path, flags | CLOSE_ON_EXEC, 0));
 }
 
-/* Containers have as many ids, so that 65534 (nobody) is one of them. */
+/* Containers have as many ids, so that 65534 is one of them. */
 static void shift(word process, const char *map, const char *base) {
   char text[64], *end = append(append(append(text, "0 "), base), " 65536\n");
   word file = processFile(process, map, WRITE_ONLY);

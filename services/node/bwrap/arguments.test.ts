@@ -12,6 +12,7 @@ const plan: Plan = {
   users: 'two-user',
   ownIds: true,
   image: noImageSettings,
+  overlay: null,
   root: [{ kind: 'bind', source: '/usr', target: '/usr' }],
   etc: {},
   kept: [],

@@ -5,6 +5,8 @@ import { imageEnvVariable } from '#src/protocol/sandboxd/image-env-variable.ts';
 import type { ImageSettings } from '../image/read-image.ts';
 import type { Kept } from './host-settings.ts';
 import { graderId, places, policyId, sandboxSocketName } from './places.ts';
+import { mount, type Option, parentsOf } from './options.ts';
+import { type Mounts, overlayCapabilities, type OverlayRoot, overlayRoot } from './overlay-root.ts';
 import type { RootStep } from './root-layout.ts';
 
 /** `users`: how sandboxd runs commands; `single-user` wherever node is not root. */
@@ -18,6 +20,8 @@ export type Plan = {
   /** Whether the sandbox's ids have processes nowhere else, so that a limit of one id limits this sandbox alone. */
   readonly ownIds: boolean;
   readonly image: ImageSettings;
+  /** A root that commands may write; null: it is read-only, made by the steps of `root`. */
+  readonly overlay: OverlayRoot | null;
   readonly root: readonly RootStep[];
   /** Bound into /etc, source by target; missing ones are left out. */
   readonly etc: Readonly<Record<string, string>>;
@@ -49,13 +53,21 @@ const sharedMemoryBytes = 64 * 1024 * 1024;
 /** Files of /proc that speak of or to the whole machine and are open to user 0, who is not the host's root here. */
 export const machineFiles = ['/proc/kcore', '/proc/keys', '/proc/sysrq-trigger', '/proc/timer_list'];
 
-/** One option with its values; `--perms` and `--size` speak of the option after them. */
-export type Option = readonly string[];
-
 /** bubblewrap's options for one sandbox; they go through a pipe, so that no process list shows the environment. */
 export function bwrapArguments(plan: Plan): readonly string[] {
   const options: readonly Option[] = [
     ...isolation(plan),
+    ...(plan.overlay === null ? readOnlyRoot(plan) : overlayRoot(plan.overlay, mountsOf(plan))),
+    // The workspace is closed to sandboxd until it has joined the policy's group.
+    ['--chdir', '/'],
+    ['--clearenv'],
+    ...Object.entries(environment(plan)).map(([name, value]) => ['--setenv', name, value]),
+  ];
+  return options.flat();
+}
+
+function readOnlyRoot(plan: Plan): readonly Option[] {
+  return [
     ...plan.root.map(rootOption),
     ...Object.entries(plan.etc).flatMap(([target, source]) => mount('--ro-bind-try', source, target)),
     ...plan.kept.map((each) => keptOption(each, plan)),
@@ -67,17 +79,21 @@ export function bwrapArguments(plan: Plan): readonly string[] {
     // After every mount point is made: the root itself is bubblewrap's, and without a size limit.
     ...plan.kept.filter(({ kind }) => kind === 'folder').map(({ path }) => ['--remount-ro', path]),
     ['--remount-ro', '/'],
-    // The workspace is closed to sandboxd until it has joined the policy's group.
-    ['--chdir', '/'],
-    ['--clearenv'],
-    ...Object.entries(environment(plan)).map(([name, value]) => ['--setenv', name, value]),
   ];
-  return options.flat();
 }
 
-function isolation({ users, sandbox, filterDescriptor }: Plan): readonly Option[] {
+const mountsOf = (plan: Plan): Mounts => ({
+  kernel: (root) => kernelFolders(plan, root),
+  own: ownFolders(plan),
+  payloadFolder: plan.payloadFolder,
+  data: plan.data,
+  diskBytes: plan.template.diskBytes,
+});
+
+function isolation({ users, overlay, sandbox, filterDescriptor }: Plan): readonly Option[] {
   return [
     ...(users === 'single-user' ? oneId : twoIds),
+    ...(overlay === null ? [] : overlayCapabilities(users)).map((each) => ['--cap-add', each]),
     ['--unshare-pid', '--unshare-net', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try'],
     ['--die-with-parent', '--new-session'],
     ['--hostname', sandbox],
@@ -116,14 +132,14 @@ export function rootOption(step: RootStep): Option {
 export const keptOption = ({ path, kind }: Kept, { emptyFile }: Pick<Plan, 'emptyFile'>): Option =>
   kind === 'folder' ? ['--tmpfs', path] : ['--ro-bind', emptyFile, path];
 
-const kernelFolders = ({ hiddenFiles, terminalsFolder }: Plan): readonly Option[] => [
-  ['--proc', '/proc'],
+const kernelFolders = ({ hiddenFiles, terminalsFolder }: Plan, root = ''): readonly Option[] => [
+  ['--proc', `${root}/proc`],
   // Without a user namespace user 0 could write the host's settings here (core_pattern runs programs outside).
-  ['--ro-bind', '/proc/sys', '/proc/sys'],
-  ...hiddenFiles.map((file) => ['--ro-bind', '/dev/null', file]),
-  ['--dev', '/dev'],
-  ...(terminalsFolder === null ? [] : [['--dev-bind', terminalsFolder, '/dev/pts']]),
-  ['--perms', '1777', '--size', String(sharedMemoryBytes), '--tmpfs', '/dev/shm'],
+  ['--ro-bind', '/proc/sys', `${root}/proc/sys`],
+  ...hiddenFiles.map((file) => ['--ro-bind', '/dev/null', `${root}${file}`]),
+  ['--dev', `${root}/dev`],
+  ...(terminalsFolder === null ? [] : [['--dev-bind', terminalsFolder, `${root}/dev/pts`]]),
+  ['--perms', '1777', '--size', String(sharedMemoryBytes), '--tmpfs', `${root}/dev/shm`],
 ];
 
 /**
@@ -167,16 +183,6 @@ function ownFolders({ payloadFolder, runFolder, memoryKillsFile, cpuTimeFile }: 
   ];
 }
 
-/** Folders above a mount are named one by one: those that bubblewrap makes by itself only user 0 may enter. */
-export function mount(option: string, source: string, target: string): readonly Option[] {
-  return [...parentsOf(target), [option, source, target]];
-}
-
-function parentsOf(target: string): readonly Option[] {
-  const above = target.split('/').slice(1, -1);
-  return above.map((_, index) => ['--dir', `/${above.slice(0, index + 1).join('/')}`]);
-}
-
 function environment(plan: Plan): Readonly<Record<string, string>> {
   return {
     PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
@@ -193,6 +199,7 @@ function environment(plan: Plan): Readonly<Record<string, string>> {
     ...(plan.ownIds && { CORRAL_POLICY_PROCESSES: String(plan.template.processes) }),
     CORRAL_GRADER_UID: String(graderId),
     CORRAL_GRADER_GID: String(graderId),
+    ...(plan.overlay?.graders == null ? {} : { CORRAL_GRADER_ROOT: places.graderRoot }),
     CORRAL_PID_NAMESPACE: 'own',
     CORRAL_USERS: plan.users,
     CORRAL_PAYLOAD: places.payload,

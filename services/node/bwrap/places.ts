@@ -7,6 +7,8 @@ export const places = {
   payload: payloadMountPoint,
   /** Graders' own disk, which only root may list and the policy may not enter. */
   grader: graderMountPoint,
+  /** The root of graders if commands may write their own, in a folder that only sandboxd may enter. */
+  graderRoot: '/run/corral-grading/root',
   /** sandboxd's own folder; its socket is in it. Commands cannot enter. */
   daemon: '/run/corral',
   /** The kernel's account of this sandbox's memory, its group's folder, read-only; absent where memory is not controlled. */

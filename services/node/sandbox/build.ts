@@ -4,17 +4,27 @@ import { join } from 'node:path';
 import { Failure } from '#src/failure/failure.ts';
 import type { Template } from '#src/model/environment.ts';
 import type { CreateRequest } from '#src/ports/sandbox-provider.ts';
-import { bwrapArguments, machineFiles, type Users } from '../bwrap/arguments.ts';
+import { bwrapArguments, machineFiles, type Plan, type Users } from '../bwrap/arguments.ts';
 import { emptyFile, listFolder, listHostRoot } from '../bwrap/host-root.ts';
 import { type Kept, notCovered } from '../bwrap/host-settings.ts';
 import { descriptors, type LaunchSpec } from '../bwrap/launch.ts';
 import { mostSockets } from '../bwrap/limit-sockets.ts';
 import { places } from '../bwrap/places.ts';
 import { layOutRoot, type RootStep } from '../bwrap/root-layout.ts';
+import type { CanOverlay } from '../bwrap/try-overlay.ts';
 import type { Group, GroupLimits } from '../cgroups/groups.ts';
 import { payloadNative } from '#src/protocol/sandboxd/payload-layout.ts';
 import { type ImageSettings, noImageSettings, readImage } from '../image/read-image.ts';
-import { type EtcPlan, etcFilesOf, inEtc, planEtc, sandboxEtc, writeSandboxEtc } from './own-etc.ts';
+import {
+  type EtcPlan,
+  etcFilesOf,
+  inEtc,
+  type OwnEtc,
+  planEtc,
+  sandboxEtc,
+  writeSandboxEtc,
+} from './own-etc.ts';
+import { type OverlaySite, stageOverlay } from './overlay.ts';
 import type { SandboxFolder } from './record.ts';
 import { hostFolders, type Sources, stageSources } from './stage.ts';
 
@@ -32,6 +42,8 @@ export type Site = {
   readonly stageFolder: string | null;
   /** Whether launches can lay folders one above the other. */
   readonly canLayer: boolean;
+  /** Whether they can make this image a root that commands may write. */
+  readonly canOverlay: CanOverlay;
   /** Whether launches can limit how many sockets a sandbox has. */
   readonly canLimitSockets: boolean;
 };
@@ -60,33 +72,21 @@ export async function buildLaunch(
   const users = usersOf(template, site);
   await checkFolders(template, users, idBase);
   const image = imageOf(template);
-  const etc = sandboxEtc(request.sandbox, image.accounts);
-  writeSandboxEtc(folder.etc, etc);
-  const etcPlan = planEtc(Object.keys(etc), template.image, {
-    targets: targetsOf(template),
-    canLayer: site.canLayer,
-  });
-  const { sources, mounts } = stageSources(template, folder, site, { users, idBase, etcPlan });
+  const made = { template, folder, users, image, etc: sandboxEtc(request.sandbox, image.accounts) };
+  const overlay = await overlaySite(template, site, idBase);
+  const { root, mounts } =
+    overlay === null ? readOnlyRoot(made, site, idBase) : stageOverlay(made, site.payloadFolder, overlay);
   const options = bwrapArguments({
+    ...root,
     sandbox: request.sandbox,
     template,
     tokenSha256: request.tokenSha256,
     users,
     ownIds: idBase !== null,
     image,
-    root: rootOf(template, sources, etcPlan, Object.keys(etc)),
-    etc: etcFilesOf(template.image, sources, etcPlan, Object.keys(etc)),
-    kept:
-      template.image.kind === 'host' ? notCovered(site.kept, targetsOf(template)).filter(isStillThere) : [],
-    emptyFile: join(sources.etc, emptyFile),
-    payloadFolder: sources.payload,
-    data: sources.data,
     filterDescriptor: descriptors.filter,
-    runFolder: sources.run,
-    diskFolder: mounts?.disk.folder ?? null,
     memoryKillsFile: group.memory?.kills ?? null,
     cpuTimeFile: group.cpuTimeFile,
-    terminalsFolder: sources.terminals,
     hiddenFiles: machineFiles.filter((file) => existsSync(file)),
   });
   const { sandboxdArgv: argv, filterFile, payloadFolder } = site;
@@ -100,11 +100,69 @@ export async function buildLaunch(
     filterFile,
     sockets: site.canLimitSockets
       ? {
-          program: payloadNative(sources.payload, 'limit-sockets'),
+          program: payloadNative(root.payloadFolder, 'limit-sockets'),
           most: mostSockets(template.memory.limitBytes),
         }
       : null,
   };
+}
+
+/** What the root of one sandbox is made from. */
+export type Made = {
+  readonly template: Template;
+  readonly folder: SandboxFolder;
+  readonly users: Users;
+  readonly image: ImageSettings;
+  readonly etc: OwnEtc;
+};
+
+/** What a plan says of the root. */
+type RootPlan = Pick<
+  Plan,
+  | 'overlay'
+  | 'root'
+  | 'etc'
+  | 'kept'
+  | 'emptyFile'
+  | 'payloadFolder'
+  | 'data'
+  | 'runFolder'
+  | 'diskFolder'
+  | 'terminalsFolder'
+>;
+
+/** A root, and what its launch mounts for it. */
+export type Rooted = { readonly root: RootPlan; readonly mounts: LaunchSpec['mounts'] };
+
+/** Null: this sandbox's root is read-only. Owners are shifted to ids of its own, so it must have some. */
+async function overlaySite(
+  { image }: Template,
+  { stageFolder, canOverlay }: Site,
+  idBase: number | null,
+): Promise<OverlaySite | null> {
+  if (image.kind !== 'rootfs' || idBase === null || stageFolder === null) return null;
+  return (await canOverlay(image.path)) ? { path: image.path, stageFolder, idBase } : null;
+}
+
+function readOnlyRoot({ template, folder, users, etc }: Made, site: Site, idBase: number | null): Rooted {
+  writeSandboxEtc(folder.etc, etc);
+  const names = Object.keys(etc);
+  const targets = targetsOf(template);
+  const etcPlan = planEtc(names, template.image, { targets, canLayer: site.canLayer });
+  const { sources, mounts } = stageSources(template, folder, site, { users, idBase, etcPlan });
+  const root = {
+    overlay: null,
+    root: rootOf(template, sources, etcPlan, names),
+    etc: etcFilesOf(template.image, sources, etcPlan, names),
+    kept: template.image.kind === 'host' ? notCovered(site.kept, targets).filter(isStillThere) : [],
+    emptyFile: join(sources.etc, emptyFile),
+    payloadFolder: sources.payload,
+    data: sources.data,
+    runFolder: sources.run,
+    diskFolder: mounts?.disk.folder ?? null,
+    terminalsFolder: sources.terminals,
+  };
+  return { root, mounts };
 }
 
 /** Whose ids commands and sandboxd have in a sandbox of this node. */

@@ -24,6 +24,9 @@ function onStage(script: string): string {
 
 const mounted = `"${program}" ${base} "$PWD/image-of-a-task" "$PWD"`;
 
+/** What is below a root in which nothing was changed. */
+const given = (root: string) => [`${root}/words:words`, `${root}/gone:gone`, `${root}/home`];
+
 describe('mount-root', () => {
   it('the owners of an image are ids of the sandbox, and others belong to no one', () => {
     const seen = onStage(`${mounted}; stat -c %u root root/words root/home root/run grader/home root/far`);
@@ -35,11 +38,14 @@ describe('mount-root', () => {
     const seen = onStage(`${mounted}; ${change}
       for each in root grader image-of-a-task; do grep -r . $each; ls -d $each/ho*; done; ls disk
       touch grader/x || :`);
-    const given = (root: string) => [`${root}/words:words`, `${root}/gone:gone`, `${root}/home`];
     expect(seen.trim().split('\n').toSorted()).toEqual(
       [
-        ...['root/house/words:new', 'root/house', 'upper', 'work'],
-        ...[...given('grader'), ...given('image-of-a-task')],
+        'root/house/words:new',
+        'root/house',
+        'upper',
+        'work',
+        ...given('grader'),
+        ...given('image-of-a-task'),
         "touch: cannot touch 'grader/x': Read-only file system",
       ].toSorted(),
     );
