@@ -104,7 +104,8 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const trial = (ids: OwnIds) => parts.trial(toolsWith(ids));
   const ids = await chooseOwnIds({ config, name, isRoot, log, trial });
   const sandboxes = createSandboxes({ ...toolsWith(ids), feed });
-  const limitations = limitationsOf({ groups, ids, memoryRoom, kernelKills, canLimitSockets });
+  const canOverlay = ids.idRanges !== null && (await toolsWith(ids).site.canOverlay(stateFolder));
+  const limitations = limitationsOf({ groups, ids, memoryRoom, kernelKills, canLimitSockets, canOverlay });
   const data = createBuiltData({
     cache: createDataCache(config.dataFolder, isRoot),
     site: { etcFolder, kept, filterFile, payloadFolder, groups, isRoot, nodeProgram: process.execPath },

@@ -111,8 +111,9 @@ __attribute__((noreturn, used)) void start(word *stack) {
   mountShifted(argv[2], "image", namespaceFrom(argv[1]));
   makeFolder("disk/upper", number(argv[1], 10));
   makeFolder("disk/work", 0);
-  /* A folder of the image is renamed in one step, as elsewhere: Linux refuses that by default (EXDEV). */
-  mountOverlay("root", 0, "lowerdir=skeleton:image,upperdir=disk/upper,workdir=disk/work,redirect_dir=on");
+  /* A folder of the image is renamed in one step, as elsewhere: Linux refuses that by default (EXDEV). To change an owner or a mode does
+   * not copy the file. */
+  mountOverlay("root", 0, "lowerdir=skeleton:image,upperdir=disk/upper,workdir=disk/work,redirect_dir=on,metacopy=on");
   mountOverlay("grader", READ_ONLY, "lowerdir=skeleton:image");
   for (;;) call(sys_exit_group, 0, 0, 0, 0);
 }

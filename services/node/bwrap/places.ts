@@ -1,4 +1,8 @@
-import { graderMountPoint, payloadMountPoint } from '#src/protocol/sandboxd/payload-layout.ts';
+import {
+  graderMountPoint,
+  gradersOwnRoot,
+  payloadMountPoint,
+} from '#src/protocol/sandboxd/payload-layout.ts';
 
 /** Where things are inside every sandbox. Part of what environments may rely on. */
 export const places = {
@@ -8,7 +12,7 @@ export const places = {
   /** Graders' own disk, which only root may list and the policy may not enter. */
   grader: graderMountPoint,
   /** The root of graders if commands may write their own, in a folder that only sandboxd may enter. */
-  graderRoot: '/run/corral-grading/root',
+  graderRoot: `${gradersOwnRoot}/root`,
   /** sandboxd's own folder; its socket is in it. Commands cannot enter. */
   daemon: '/run/corral',
   /** The kernel's account of this sandbox's memory, its group's folder, read-only; absent where memory is not controlled. */

@@ -1,5 +1,6 @@
 import { lstatSync, mkdirSync, readlinkSync, writeFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
+import { gradersOwnRoot } from '#src/protocol/sandboxd/payload-layout.ts';
 import { realPathIn } from '#src/protocol/sandboxd/real-path-in.ts';
 import { places, policyId } from '../bwrap/places.ts';
 import { type Attributes, makeSkeleton } from '../bwrap/skeleton.ts';
@@ -62,13 +63,12 @@ function writeSkeleton(
   shared: readonly string[],
 ): ReadonlyMap<string, Attributes> {
   const policy = users === 'root' ? 0 : policyId;
-  const { graderRoot, workspace, temporary, ...mountPoints } = places;
+  const { payload, grader, daemon, groupEvents, groupCpu, workspace, temporary } = places;
   return makeSkeleton(folder.skeleton, {
     image: path,
     idBase,
     mountPoints: [
-      ...Object.values(mountPoints),
-      ...kernelPlaces,
+      ...[payload, grader, daemon, groupEvents, groupCpu, ...kernelPlaces],
       ...shared,
       ...template.data.map(({ target }) => target),
     ],
@@ -76,12 +76,16 @@ function writeSkeleton(
       { path: temporary, owner: 0, mode: 0o1777 },
       // Closed to the grader too: it reads what the policy has written as the policy's user.
       ...[workspace, ...(template.folders ?? [])].map((each) => ({ path: each, owner: policy, mode: 0o770 })),
-      { path: posix.dirname(graderRoot), owner: 0, mode: 0o700 },
-      { path: graderRoot, owner: 0, mode: 0o755 },
+      ...(users === 'root' ? [] : gradersFolders),
     ],
     etc,
   });
 }
+
+const gradersFolders = [
+  { path: gradersOwnRoot, owner: 0, mode: 0o700 },
+  { path: places.graderRoot, owner: 0, mode: 0o755 },
+];
 
 const kernelPlaces = ['/proc', '/dev'];
 

@@ -31,6 +31,9 @@ export const payloadMountPoint = '/opt/corral';
 /** Where graders work in every sandbox: disk of their own, below folders that only root may write. */
 export const graderMountPoint = '/run/corral-grader';
 
+/** Where it is if graders have a root of their own: only sandboxd may enter, and all can see that it is there. */
+export const gradersOwnRoot = '/run/corral-grading';
+
 /** A program of the payload, where that is mounted at `mountPoint`. */
 export const payloadEntry = (mountPoint: string, entry: PayloadEntry): string =>
   `${mountPoint}/${payloadLayout.code}/${entry}.cjs`;

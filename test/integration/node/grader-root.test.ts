@@ -211,15 +211,16 @@ describe('while a grader runs', () => {
       `busybox ls /run/corral-grading`,
       `busybox chroot / /bin/true`,
     ];
+    const each = attacks.map((attack) => `(${attack}) 2>/dev/null && echo '${attack}' || echo refused`);
+    const caps = 'busybox grep -E "^Cap(Prm|Eff|Amb)" /proc/self/status';
     const tries = `
-import sys
-for each in ${JSON.stringify(attacks)}:
-  tried = as_policy('sh', '-c', each, os.environ['CORRAL_GRADER_DIR'] + '/hidden')
-  print(tried.returncode != 0 and 'refused' or each + tried.stdout)
-caps = as_policy('busybox', 'grep', '-E', '^Cap(Prm|Eff|Amb)', '/proc/self/status').stdout
-print(*sorted({line.split()[1] for line in (caps + open('/proc/self/status').read()).splitlines() if line[:6] in ('CapPrm', 'CapEff', 'CapAmb')}))`;
+script = ${JSON.stringify([...each, caps].join('\n'))}
+said = as_policy('sh', '-c', script, os.environ['CORRAL_GRADER_DIR'] + '/hidden').stdout.splitlines()
+own = [line for line in open('/proc/self/status').read().splitlines() if line[:6] in ('CapPrm', 'CapEff', 'CapAmb')]
+print(*[line for line in said if line[:3] != 'Cap'])
+print(*{line.split()[1] for line in said + own if line[:3] == 'Cap'})`;
     const { score, said } = await graded([python, '-c', quarter(tries)], { hidden: 'the answer' });
-    expect(said).toBe(`${'refused\n'.repeat(attacks.length)}0000000000000000\n`);
+    expect(said).toBe(`${attacks.map(() => 'refused').join(' ')}\n0000000000000000\n`);
     expect(score).toBe('0.25');
     expect(await graded([python, '-c', quarter()])).toEqual({ score: '0.25', said: '' });
   });

@@ -161,6 +161,16 @@ describe('commands that are root of such a sandbox', () => {
   });
 });
 
+it('to change the owner or the mode of a file of the image does not copy it', async () => {
+  const path = await taskRoot('large');
+  await writeFile(join(path, 'app/large'), Buffer.alloc(16 * mebibyte, 'x'));
+  const inside = await enter({ runAs: 'root', diskBytes: 8 * mebibyte }, path);
+  const script =
+    'busybox chown -R 1000:1000 /app; busybox chmod 600 /app/large; busybox stat -c "%u %a %s" /app/large; busybox tail -c 1 /app/large';
+  expect(await said(inside, script)).toBe(`1000 600 ${16 * mebibyte}\nx`);
+  await inside.leave();
+});
+
 describe('an image that is odd', () => {
   it('whose files all belong to id 1000, or are open to all: the folders above Corral’s own are closed', async () => {
     const open = await taskRoot('open');
