@@ -68,7 +68,12 @@ function writeSkeleton(
     image: path,
     idBase,
     mountPoints: [
-      ...[payload, grader, daemon, groupEvents, groupCpu, ...kernelPlaces],
+      payload,
+      grader,
+      daemon,
+      groupEvents,
+      groupCpu,
+      ...kernelPlaces,
       ...shared,
       ...template.data.map(({ target }) => target),
     ],
