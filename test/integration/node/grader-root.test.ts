@@ -18,8 +18,8 @@ import { startNodeProcess, type TestNode } from '#test/support/sandboxes.ts';
 
 const mebibyte = 1024 * 1024;
 const python = '/opt/conda/bin/python';
-const venv = '/home/dev/venv/bin/python';
-const path = '/tmp/bin:/home/dev/bin:/opt/conda/bin:/home/dev/venv/bin:/app/bin:/opt/through:/bin';
+const venv = '/homes/dev/venv/bin/python';
+const path = '/tmp/bin:/homes/dev/bin:/opt/conda/bin:/homes/dev/venv/bin:/app/bin:/opt/through:/bin';
 
 let node: TestNode;
 let folder: string;
@@ -47,13 +47,13 @@ afterEach(() => inside.leave());
 async function openImage(root: string): Promise<void> {
   await busyboxRoot(root, '');
   await addPython(root, 'opt/conda');
-  await cp(join(root, 'opt/conda'), join(root, 'home/dev/venv'), { recursive: true });
-  for (const each of ['etc', 'app/bin', 'home/dev/bin', 'srv/db', 'lib/open'])
+  await cp(join(root, 'opt/conda'), join(root, 'homes/dev/venv'), { recursive: true });
+  for (const each of ['etc', 'app/bin', 'homes/dev/bin', 'srv/db', 'lib/open'])
     await mkdir(join(root, each), { recursive: true });
   await symlink('/app/bin', join(root, 'opt/through'));
   await writeFile(
     join(root, 'etc/passwd'),
-    'root:x:0:0::/root:/bin/sh\ndev:x:1000:1000::/home/dev:/bin/sh\n',
+    'root:x:0:0::/root:/bin/sh\ndev:x:1000:1000::/homes/dev:/bin/sh\n',
   );
   const db = new DatabaseSync(join(root, 'srv/db/pages.db'));
   db.exec("CREATE TABLE pages (text TEXT); INSERT INTO pages VALUES ('of the image')");
@@ -61,10 +61,10 @@ async function openImage(root: string): Promise<void> {
   execFileSync('chown', [
     '-R',
     '1000:1000',
-    ...['home/dev', 'app', 'srv', 'etc'].map((each) => join(root, each)),
+    ...['homes/dev', 'app', 'srv', 'etc'].map((each) => join(root, each)),
   ]);
   execFileSync('chmod', ['-R', 'a+rwX', join(root, 'opt/conda'), join(root, 'lib'), join(root, 'etc')]);
-  const Config = { Env: [`PATH=${path}`, 'HOME=/home/dev'], WorkingDir: '/app', User: 'dev' };
+  const Config = { Env: [`PATH=${path}`, 'HOME=/homes/dev'], WorkingDir: '/app', User: 'dev' };
   await writeFile(`${root}.config.json`, JSON.stringify({ Config }));
 }
 
@@ -110,7 +110,7 @@ describe('a grader runs what the image has', () => {
 
   it('also after the policy moved the folder away and made another', async () => {
     await inside.sh(
-      'busybox mv /opt/conda /opt/conda2; busybox mv /home/dev/venv /home/dev/old; busybox mkdir -p /home/dev/venv/bin',
+      'busybox mv /opt/conda /opt/conda2; busybox mv /homes/dev/venv /homes/dev/old; busybox mkdir -p /homes/dev/venv/bin',
     );
     await write(venv, forger);
     expect(await graded([venv, '-c', quarter()])).toEqual({ score: '0.25', said: '' });
@@ -119,7 +119,7 @@ describe('a grader runs what the image has', () => {
   it('and none of its modules: sitecustomize, usercustomize, a package, a .pth file', async () => {
     const library = execFileSync('ls', [join(folder, 'open/opt/conda/lib')], { encoding: 'utf8' }).trim();
     const forge = "import os, sys\nprint('forged', flush=True)\nos._exit(0)\n";
-    for (const prefix of ['/opt/conda', '/home/dev/venv', '/home/dev/.local']) {
+    for (const prefix of ['/opt/conda', '/homes/dev/venv', '/homes/dev/.local']) {
       await inside.sh(`busybox mkdir -p ${prefix}/lib/${library}/site-packages`);
       for (const name of [
         'sitecustomize.py',
@@ -141,7 +141,7 @@ describe('a grader runs what the image has', () => {
   });
 
   it('and no program of a folder that the policy may write, by whatever name it is on the PATH', async () => {
-    for (const name of ['/home/dev/bin', '/app/bin', '/opt/conda/bin'])
+    for (const name of ['/homes/dev/bin', '/app/bin', '/opt/conda/bin'])
       for (const program of ['cat', 'sh', 'python', 'as-policy']) await write(`${name}/${program}`, forger);
     await graded(['sh', '-c', 'as-policy busybox mkdir /tmp/bin']);
     const looks =
@@ -151,9 +151,9 @@ describe('a grader runs what the image has', () => {
     expect(said.replaceAll(/turn-[0-9a-f]+/g, 'turn')).toBe(
       [
         '/run/corral-grader/turn/bin',
-        '/home/dev/bin',
+        '/homes/dev/bin',
         '/opt/conda/bin',
-        '/home/dev/venv/bin',
+        '/homes/dev/venv/bin',
         '/bin',
         '1',
         '',
@@ -175,13 +175,13 @@ describe('a grader runs what the image has', () => {
 
   it('and what it runs as the policy is the image’s too, with the policy’s own files', async () => {
     await inside.sh(
-      'echo "print(41 + 1)" > /app/solution.py; echo words > /answers/words; echo hidden > /tmp/hidden; echo x > /home/dev/x',
+      'echo "print(41 + 1)" > /app/solution.py; echo words > /answers/words; echo hidden > /tmp/hidden; echo x > /homes/dev/x',
     );
     await write(python, '#!/bin/sh\necho 42\n');
     await inside.sh('echo "print(0)" > /app/solution.py');
     const run = `
 print(as_policy('${python}', 'solution.py').stdout, as_policy('cat', '/answers/words').stdout)
-print(as_policy('sh', '-c', 'pwd; busybox id -u; busybox ls /tmp /home/dev; echo $HOME').stdout)`;
+print(as_policy('sh', '-c', 'pwd; busybox id -u; busybox ls /tmp /homes/dev; echo $HOME').stdout)`;
     const { score, said } = await graded([python, '-c', quarter(run)]);
     expect(score).toBe('0.25');
     expect(said.trim().split(/\s+/)).toEqual([
@@ -189,11 +189,11 @@ print(as_policy('sh', '-c', 'pwd; busybox id -u; busybox ls /tmp /home/dev; echo
       'words',
       '/app',
       '1000',
-      '/home/dev:',
+      '/homes/dev:',
       'bin',
       'venv',
       '/tmp:',
-      '/home/dev',
+      '/homes/dev',
     ]);
   });
 });
@@ -203,8 +203,8 @@ describe('while a grader runs', () => {
     const attacks = [
       `echo forged > ${python}`,
       `busybox mv /opt/conda /opt/other`,
-      `busybox rm -r /home/dev/venv`,
-      `echo > /home/dev/bin/cat`,
+      `busybox rm -r /homes/dev/venv`,
+      `echo > /homes/dev/bin/cat`,
       `busybox ls /run/corral-grader`,
       `busybox cat /run/corral-grader/*/files/hidden`,
       `busybox cat "$0"`,
@@ -226,7 +226,7 @@ print(*{line.split()[1] for line in said + own if line[:3] == 'Cap'})`;
   });
 
   it('a disk that the policy has filled does not keep it from its files, its temporary folder and its score', async () => {
-    const { stderr } = await inside.sh('busybox dd if=/dev/zero of=/home/dev/all bs=1M');
+    const { stderr } = await inside.sh('busybox dd if=/dev/zero of=/homes/dev/all bs=1M');
     expect(stderr.head).toContain('No space left');
     const fills = `
 import tempfile
@@ -255,13 +255,13 @@ describe('the folders that the policy shares with graders', () => {
   it('cannot be replaced if they are in a folder of the policy’s', async () => {
     const other = await goInside(node, {
       image: { kind: 'rootfs', path: join(folder, 'open') },
-      folders: ['/home/dev/a', '/home/dev/a/b'],
+      folders: ['/homes/dev/a', '/homes/dev/a/b'],
     });
     const said = await other.sh(
-      'cd /home/dev; echo 1 > a/b/f; busybox mv a a2; busybox mv a/b a/c; busybox rm -r a/b; busybox ls a; echo 2 > a/b/f',
+      'cd /homes/dev; echo 1 > a/b/f; busybox mv a a2; busybox mv a/b a/c; busybox rm -r a/b; busybox ls a; echo 2 > a/b/f',
     );
     expect(said.stderr.head.match(/[Bb]usy/g)).toHaveLength(3);
-    const argv = ['sh', '-c', 'as-policy cat /home/dev/a/b/f; echo 0.5 > "$CORRAL_SCORE_FILE"'];
+    const argv = ['sh', '-c', 'as-policy cat /homes/dev/a/b/f; echo 0.5 > "$CORRAL_SCORE_FILE"'];
     const { stdout } = await other.run({ kind: 'grade', turn: 1, argv, files: {}, stdin: '' });
     expect(stdout.head).toBe('2\n');
     await other.leave();

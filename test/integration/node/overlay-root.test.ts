@@ -34,11 +34,11 @@ async function taskRoot(name: string): Promise<string> {
   const path = join(folder, name);
   await busyboxRoot(path, 'task\n');
   await addProgram(path, '/usr/bin/git');
-  for (const each of ['etc', 'home/dev/notes', 'app/src', 'var/tmp', 'root', 'workspace', 'tmp'])
+  for (const each of ['etc', 'homes/dev/notes', 'app/src', 'var/tmp', 'root', 'workspace', 'tmp'])
     await mkdir(join(path, each), { recursive: true });
   const files = {
-    'etc/passwd': 'root:x:0:0::/root:/bin/sh\ndev:x:1000:1000::/home/dev:/bin/sh\n',
-    'home/dev/notes/given.txt': 'given\n',
+    'etc/passwd': 'root:x:0:0::/root:/bin/sh\ndev:x:1000:1000::/homes/dev:/bin/sh\n',
+    'homes/dev/notes/given.txt': 'given\n',
     'app/src/main.py': 'print(1)\n',
     'workspace/read.me': 'of the image\n',
     'tmp/seed': 'seed\n',
@@ -48,9 +48,9 @@ async function taskRoot(name: string): Promise<string> {
   await chmod(join(path, 'var/tmp'), 0o1777);
   await chmod(join(path, 'root'), 0o700);
   await chmod(join(path, 'root/secret'), 0o600);
-  for (const each of ['home/dev', 'app']) {
+  for (const each of ['homes/dev', 'app']) {
     await makeRepository(join(path, each));
-    if (each === 'home/dev') execFileSync('chown', ['-R', '1000:1000', join(path, each)]);
+    if (each === 'homes/dev') execFileSync('chown', ['-R', '1000:1000', join(path, each)]);
   }
   return path;
 }
@@ -77,9 +77,9 @@ describe('a root that commands may write', () => {
 
   it('is one file system, so files are renamed and linked between its folders', async () => {
     const moved = `set -e; cd /tmp; echo words > f; before=$(busybox stat -c %i f); busybox mv f /workspace/f
-      busybox ln /workspace/f /var/tmp/f; busybox ln /var/tmp/f /home/dev/f
-      [ $before = $(busybox stat -c %i /home/dev/f) ] && busybox stat -c %h /workspace/f
-      busybox stat -c %d / /tmp /workspace /var/tmp /home/dev /app | busybox uniq | busybox wc -l`;
+      busybox ln /workspace/f /var/tmp/f; busybox ln /var/tmp/f /homes/dev/f
+      [ $before = $(busybox stat -c %i /homes/dev/f) ] && busybox stat -c %h /workspace/f
+      busybox stat -c %d / /tmp /workspace /var/tmp /homes/dev /app | busybox uniq | busybox wc -l`;
     expect(await said(inside, moved)).toBe('3\n1');
   });
 
@@ -91,13 +91,13 @@ describe('a root that commands may write', () => {
 
   it('is owned as in the image, so git takes its repositories', async () => {
     const looks =
-      'busybox stat -c %u:%g /home/dev /root /bin/busybox; cd /home/dev && git log --format=%s; git status -s';
+      'busybox stat -c %u:%g /homes/dev /root /bin/busybox; cd /homes/dev && git log --format=%s; git status -s';
     expect(await said(inside, looks)).toBe('1000:1000\n0:0\n0:0\nfirst\n?? f');
   });
 
   it('a folder of the image is renamed in one step', async () => {
-    const before = await said(inside, 'busybox stat -c %i /home/dev/notes');
-    const after = 'cd /home/dev && git mv notes kept && busybox stat -c %i kept && cat kept/given.txt';
+    const before = await said(inside, 'busybox stat -c %i /homes/dev/notes');
+    const after = 'cd /homes/dev && git mv notes kept && busybox stat -c %i kept && cat kept/given.txt';
     expect(await said(inside, after)).toBe(`${before}\ngiven`);
   });
 
@@ -124,13 +124,13 @@ describe('a root that commands may write', () => {
   });
 
   it('its changes reach neither the image nor a neighbor', async () => {
-    await inside.sh('busybox rm -r /home/dev/kept; echo mine > /tmp/mine; echo mine > /home/dev/mine');
+    await inside.sh('busybox rm -r /homes/dev/kept; echo mine > /tmp/mine; echo mine > /homes/dev/mine');
     const neighbor = await enter();
-    expect(await said(neighbor, 'busybox ls /tmp /home/dev; cat /home/dev/notes/given.txt')).toBe(
-      '/home/dev:\nnotes\n\n/tmp:\nseed\ngiven',
+    expect(await said(neighbor, 'busybox ls /tmp /homes/dev; cat /homes/dev/notes/given.txt')).toBe(
+      '/homes/dev:\nnotes\n\n/tmp:\nseed\ngiven',
     );
     await neighbor.leave();
-    expect(await readdir(join(root, 'home/dev'))).toEqual(['.git', 'notes']);
+    expect(await readdir(join(root, 'homes/dev'))).toEqual(['.git', 'notes']);
     expect(existsSync(join(root, 'run'))).toBe(false);
   });
 
@@ -138,7 +138,7 @@ describe('a root that commands may write', () => {
     const small = await enter({ diskBytes: 8 * mebibyte });
     const fill = 'busybox dd if=/dev/zero of=/var/tmp/all bs=1M count=16 2>&1';
     expect(await said(small, fill)).toContain('No space left');
-    for (const place of ['/tmp/x', '/workspace/x', '/home/dev/x'])
+    for (const place of ['/tmp/x', '/workspace/x', '/homes/dev/x'])
       expect(await said(small, `echo words > ${place}`), place).toContain('No space left');
     expect(await said(small, 'busybox rm /var/tmp/all; echo fine > /workspace/x; cat /workspace/x')).toBe(
       'fine',
@@ -151,8 +151,8 @@ describe('commands that are root of such a sandbox', () => {
   it('may write everywhere, give files away, and take away what the image has', async () => {
     const inside = await enter({ runAs: 'root' });
     const script = `set -e; echo "task:x:1005:1005::/:/bin/sh" >> /etc/passwd; busybox grep -c . /etc/passwd
-      cat /root/secret; echo new > /bin/new; echo new > /home/dev/new; busybox chown 1005:1005 /home/dev/new /bin/busybox
-      busybox stat -c %U /home/dev/new; busybox rm -r /app/src; busybox mv /home /house; busybox ls / /house/dev
+      cat /root/secret; echo new > /bin/new; echo new > /homes/dev/new; busybox chown 1005:1005 /homes/dev/new /bin/busybox
+      busybox stat -c %U /homes/dev/new; busybox rm -r /app/src; busybox mv /homes /house; busybox ls / /house/dev
       cd /app; git status -s; busybox cat /etc/hostname`;
     const folders = 'app bin dev etc house lib lib64 opt proc root run task tmp usr var workspace';
     const words = `3 of root task /: ${folders} /house/dev: new notes D src/main.py ${inside.sandbox}`;
@@ -230,13 +230,13 @@ describe('an image that is odd', () => {
 });
 
 it('the owner of a folder of the image is kept where something is mounted in it', async () => {
-  const data = [{ source: join(root, 'app'), target: '/home/dev/notes/data' }];
+  const data = [{ source: join(root, 'app'), target: '/homes/dev/notes/data' }];
   const path = await taskRoot('with-data');
-  await chown(join(path, 'home/dev/notes'), 1000, 1000);
-  await chmod(join(path, 'home/dev/notes'), 0o750);
+  await chown(join(path, 'homes/dev/notes'), 1000, 1000);
+  await chmod(join(path, 'homes/dev/notes'), 0o750);
   const inside = await enter({ data }, path);
   expect(
-    await said(inside, 'cd /home/dev/notes; busybox stat -c "%u %a" .; busybox ls; cat data/src/main.py'),
+    await said(inside, 'cd /homes/dev/notes; busybox stat -c "%u %a" .; busybox ls; cat data/src/main.py'),
   ).toBe('1000 750\ndata\ngiven.txt\nprint(1)');
   await inside.leave();
 });
