@@ -16,6 +16,7 @@ import {
 } from '#cli/fleet/parts.ts';
 import { openStateFolder } from '#cli/fleet/state-folder.ts';
 import { supervise, type SupervisedPart } from '#cli/fleet/supervise.ts';
+import { bundleServices } from '#infra/services/bundle-services.ts';
 import { formatKeyFile } from '#src/access/key-file.ts';
 import { createLocalProvider, type LocalProvider } from '#src/adapters/local/provider.ts';
 import { connectFleetState, type FleetState } from '#src/adapters/redis/fleet-state.ts';
@@ -65,6 +66,7 @@ export async function startPlayedProcesses(options: PlayedOptions): Promise<Play
   const parts: PartsOptions = {
     folder,
     engine: { kind: 'local', payloadDir: folder.payload },
+    servicesDir: (await bundleServices()).dir,
     environmentsDir,
     gatewayPort: await freePort(0),
     controllerPort: await freePort(0),

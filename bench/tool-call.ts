@@ -17,7 +17,7 @@ const rounds = 10;
 export const toolCall: Benchmark = {
   name: 'tool-call',
   run: async (say) => {
-    say('starting a fleet, and one sandbox beside it');
+    say('starting a fleet, and one sandbox next to it');
     await using bench = await startBenchFleet({ minReady: 1, max: 1 });
     await using straight = await startStraight();
     const [target] = await straight.create(1);

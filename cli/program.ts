@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander';
+import { thisProcess } from '#src/platform/this-process.ts';
 import { EnvironmentMistakes } from '#src/environments/mistakes.ts';
 import { CommandError, exitCodes, NotInOrder } from './command-error.ts';
 import { addAttackCommand } from './commands/attack.ts';
@@ -20,16 +21,19 @@ import { processTerminal, type Terminal, withoutOrders } from './print/terminal.
 const exitCodeHelp = `
 Exit codes:
   ${exitCodes.done}    done
-  ${exitCodes.notInOrder}    done, and what was looked at is not in order (a failed preflight)
-  ${exitCodes.yours}    yours: a wrong option, key, environment, run or rollout
-  ${exitCodes.fleet}    the fleet's or the machine's: nothing answers, a part does not start
+  ${exitCodes.notInOrder}    a check failed (such as a failed preflight)
+  ${exitCodes.yours}    your input: a wrong option, key, environment, run or rollout
+  ${exitCodes.fleet}    the fleet or the machine: no answer, or a part does not start
   ${exitCodes.interrupted}  interrupted`;
 
 /** All commands, with a terminal to speak to; {@link runCommandLine} runs one. */
 export function createProgram(terminal: Terminal): Command {
   const program = new Command('corral')
-    .description('One isolated sandbox for every rollout, and never a failure of ours scored as the model’s.')
+    .description(
+      'One isolated sandbox for every rollout, and no infrastructure failure scored as the model’s.',
+    )
     .addHelpText('after', exitCodeHelp)
+    .version(thisProcess.version)
     .showHelpAfterError('(see --help)');
   // Before the commands are added: they inherit it.
   program.exitOverride().configureOutput({
@@ -76,7 +80,7 @@ function explain(error: unknown, terminal: Terminal): number {
   }
   if (error instanceof EnvironmentMistakes) return explain(mendYourFiles(error), terminal);
   const detail = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  terminal.remark(`corral: an error that nobody foresaw, so it is ours; please report it:\n${detail}`);
+  terminal.remark(`corral: unexpected error, a bug in Corral; please report it:\n${detail}`);
   return exitCodes.fleet;
 }
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes this checkout ready to run: npm packages (Node 24 among them) and the two programs that Debian provides,
-# redis-server and bubblewrap. `setup.sh unit` asks for the packages only, `setup.sh tests` also asks for what only the tests use, `setup.sh cluster` for what a
+# redis-server and bubblewrap. `setup.sh unit` asks for the packages only, `setup.sh tests` also asks for what only the tests use, `setup.sh parity` for what `npm run test:parity` uses, `setup.sh cluster` for what a
 # Kubernetes cluster on this machine is made of. One line on stderr for each thing it does; nothing to do is silent and
 # quick, because every npm script starts here.
 set -eu
@@ -48,6 +48,7 @@ missing_packages() {
   case "${1:-}" in
     tests) missing_for_tests ;;
     cluster) missing_for_cluster ;;
+    parity) missing_for_parity ;;
   esac
 }
 
@@ -77,6 +78,12 @@ missing_for_cluster() {
   for program in runc nft iptables ip conntrack ethtool socat openssl curl; do
     command -v "$program" >/dev/null || package_of "$program"
   done
+}
+
+# What runs a container as Docker does, and what makes the root file system that a sandbox and a container share.
+missing_for_parity() {
+  command -v runc >/dev/null || echo runc
+  command -v mmdebstrap >/dev/null || echo mmdebstrap
 }
 
 package_of() {

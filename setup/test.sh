@@ -1,5 +1,5 @@
 #!/bin/sh
-# test.sh [unit|whole|deep] [vitest arguments…]: sets up, then runs the tests of a suite (test/suites.ts); the last line is the
+# test.sh [unit|whole|deep|parity] [vitest arguments…]: sets up, then runs the tests of a suite (test/suites.ts); the last line is the
 # count, the exit code is vitest's. Without a suite: what the arguments name, of all of them, or `unit` and `whole`.
 set -eu
 cd "$(dirname "$0")/.."
@@ -27,6 +27,12 @@ case "${1:-}" in
     shift
     needs_root=yes
     set -- --project deep "$@"
+    ;;
+  parity)
+    shift
+    needs_root=yes
+    kind=parity
+    set -- --config vitest.parity.config.ts "$@"
     ;;
 esac
 

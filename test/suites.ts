@@ -62,6 +62,7 @@ const slowBesideCode = {
   ],
 };
 
+const parity = 'test/parity/**/*.test.ts';
 const onClusters = ['test/cluster/**/*.test.ts', 'test/chart/**/*.test.ts', 'test/alerts/**/*.test.ts'];
 
 export const suites = {
@@ -75,7 +76,7 @@ export const suites = {
   whole: {
     command: 'npm test',
     files: ['test/**/*.test.ts', ...slowBesideCode.whole],
-    without: [...onClusters, ...deep],
+    without: [...onClusters, parity, ...deep],
     promise:
       'a failure is never a score, by one test for each failure code; no attack escapes; ports, Redis, sandboxes and whole fleets work; 50 simulated worlds. `npm test` plays `unit` first',
   },
@@ -84,6 +85,12 @@ export const suites = {
     files: [...deep, ...slowBesideCode.deep],
     promise:
       'the same promises while processes are killed, Redis is away, connections break, and attacks use all of a machine; planted bugs are found; 10,000 odd inputs are answered; the gallery, its attacks, ladders and studies work from scratch; memory and heap stay bounded',
+  },
+  parity: {
+    command: 'npm run test:parity',
+    files: [parity],
+    promise:
+      'a program behaves in a sandbox as in a container with Docker’s defaults; what differs is listed in [differences.md](differences.md). Part of neither `npm test` nor CI, because of its time',
   },
   cluster: {
     command: 'npm run test:cluster',

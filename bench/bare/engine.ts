@@ -18,7 +18,7 @@ import type { SandboxId } from '#src/model/ids.ts';
 import { sandboxAddress, type SandboxAddress } from '#src/model/rollout.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import type { CreateRequest } from '#src/ports/sandbox-provider.ts';
-import { sandboxdArgv } from '#src/protocol/sandboxd/payload-layout.ts';
+import { namelessSandboxdArgv } from '#src/protocol/sandboxd/payload-layout.ts';
 
 /** Sandboxes of `services/node`'s own making, without node: nothing is written down, watched or judged. */
 export type BareEngine = AsyncDisposable & {
@@ -52,7 +52,7 @@ export async function openBareEngine({ fleet, stateFolder, payloadDir }: BareOpt
   });
   const site: Site = {
     payloadFolder: payloadDir,
-    sandboxdArgv: sandboxdArgv(places.payload),
+    sandboxdArgv: namelessSandboxdArgv(places.payload),
     etcFolder,
     kept: await settingsOfHost(listHostNames),
     filterFile,

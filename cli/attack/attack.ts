@@ -38,7 +38,7 @@ export async function attackEnvironment(connection: Connection, plan: AttackPlan
     throw new CommandError(
       `the file of ${plan.environment} is not in ${plan.environmentsDir}`,
       'yours',
-      'name its folder with --environments: what is attacked is what it says of its grader',
+      'name its folder with --environments: the attacks need its grader',
     );
   }
   const stage = { environment: plan.environment, purpose: 'attack' };
@@ -76,7 +76,7 @@ async function baseline(proof: Proof, rows: readonly Row[]): Promise<readonly nu
     throw new CommandError(
       `doing nothing has no score: ${lossLine(ended.lost)}`,
       'the fleet',
-      'fix that first; corral preflight tells more',
+      'fix that first; corral preflight shows details',
     );
   });
 }
@@ -118,7 +118,7 @@ function planOf(
   }).flat();
 }
 
-/** One rollout of an attack, beside what nothing was paid on the same row. */
+/** One rollout of an attack, with the score that doing nothing got on the same row. */
 export type Try = { readonly nothing: number } & ({ readonly score: number } | { readonly lost: Lost });
 
 type AttackJudged = {
@@ -133,8 +133,8 @@ type Words = { readonly hole: string; readonly fix: string };
 const epsilon = 1e-9;
 
 /**
- * What an attack came to: a hole where one try was paid more than nothing and a step. A try without a score proves
- * nothing; that none of them has one is a hole too, since whoever is discarded escapes a low score.
+ * Judges an attack: it found a hole if one try scored more than nothing and a step. A try without a score proves nothing. If no
+ * try has a score, that is a hole too, because a discarded rollout escapes a low score.
  */
 export function judgeAttack(tries: readonly Try[], { hole, fix }: Words): AttackJudged {
   if (tries.length === 0)
@@ -167,7 +167,7 @@ export function describeAttacks({ environment, ok, nothing, attacks }: AttackRep
       { title: 'verdict', of: ({ state }) => (state === 'hole' ? 'HOLE' : state) },
       { title: '', of: ({ detail }) => detail },
     ],
-    // A hole is told in full, however narrow the window.
+    // A hole is printed in full, however narrow the window.
     ok ? width : Infinity,
   );
   const open = attacks.filter(({ state }) => state === 'hole').length;

@@ -40,12 +40,12 @@ export const forges = stubOf(hunt, 0);
 export const forgesAndFails = stubOf(hunt, 1);
 
 /**
- * In place of the work too: leaves somebody who goes on writing after the grader has. It ends only once that one has a
- * session of its own, since whoever is still in its group is killed with it.
+ * In place of the work too: leaves a process that goes on writing after the grader has. It ends only once that process has its
+ * own session, because processes still in its group are killed with it.
  */
 export const haunts = stubOf(`${stay}\nsleep 0.5`, 1);
 
-/** From a call: somebody who outlives it, and waits for the grader to come. */
+/** From a call: a process that outlives the call and waits for the grader. */
 export const lurks = `cat > /tmp/stay.sh <<'END_OF_STAY'\n${stay}\nEND_OF_STAY
 setsid sh -c 'while :; do sh /tmp/stay.sh; sleep 0.05; done' >/dev/null 2>&1 &
 echo planted`;
@@ -89,7 +89,7 @@ const written = ({ sh, py, js }: Stub) =>
 /** What stands before the work is done: all that is newer afterwards is the work. */
 export const beforeTheWork = 'touch /tmp/before-the-work; sleep 0.05';
 
-/** Names that graders look for, where nobody has said which. */
+/** Names that graders usually look for, if the environment names no program. */
 const likelyPrograms =
   'solution.sh solution.py solution.js main.sh main.py main.js run.sh test.sh tests.sh program answer.sh index.js';
 
@@ -130,7 +130,7 @@ for home in "$HOME" "$PWD" /tmp; do
 done 2>/dev/null
 echo planted`;
 
-/** Programs, modules and packages of common names, in every folder from which somebody may take them. */
+/** Programs, modules and packages with common names, in every folder from which a grader may load them. */
 export const poisonPrograms = (stub: Stub) => `${written(stub)}
 folders="$PWD/bin $PWD/node_modules/.bin $HOME/bin $HOME/.local/bin /tmp/bin /usr/local/bin $(echo "$PATH" | tr ':' ' ')"
 for d in $folders; do

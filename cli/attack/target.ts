@@ -6,7 +6,7 @@ import type { Step } from '../proving/play.ts';
 import type { Row } from '../proving/rows.ts';
 import type { TrainingJob } from '../proving/training-job.ts';
 
-/** One row of an environment, as somebody sees it who wants its reward and not its work. */
+/** One row of an environment, as a policy sees it that wants the reward without the work. */
 export type Target = {
   readonly row: Row;
   /** The other rows of the dataset: what a policy has met in training. */
@@ -77,7 +77,7 @@ export function textOf(value: Json): string {
   return JSON.stringify(value);
 }
 
-/** What is right: as the grader compares it, else as the row's own reference says; undefined where nobody knows. */
+/** The right answer: what the grader compares with, else the row's own reference; undefined if neither exists. */
 export function truthOf({
   row,
   environment: { grader },

@@ -25,7 +25,7 @@ const thoroughTries = 20;
 export function addAttackCommand(program: Command, terminal: Terminal): void {
   const command = program
     .command('attack')
-    .description('play attacks on an environment’s reward, and see which are paid without the work')
+    .description('play attacks on an environment’s reward, and find attacks that score without the work')
     .argument('<environment>')
     .option('--environments <folder>', 'folder of environment files', 'environments')
     .option('--tries <rollouts>', 'rollouts of each attack', '3')
@@ -39,7 +39,9 @@ export function addAttackCommand(program: Command, terminal: Terminal): void {
       tries: options.thorough ? thoroughTries : countOf(options.tries),
       atOnce: countOf(options.atOnce),
     };
-    const report = await onSomeFleet(options, terminal, (connection) => attackEnvironment(connection, plan));
+    const report = await onSomeFleet(options, environment, terminal, (connection) =>
+      attackEnvironment(connection, plan),
+    );
     show(terminal, options.json, report, (data) => describeAttacks(data, terminal.width));
     if (!report.ok) throw new NotInOrder();
   });

@@ -20,10 +20,10 @@ type ManifestOptions = {
 };
 
 export function addClusterCommand(program: Command, terminal: Terminal): void {
-  const cluster = program.command('cluster').description('what a fleet on Kubernetes needs of its cluster');
+  const cluster = program.command('cluster').description('what a fleet on Kubernetes needs from its cluster');
   cluster
     .command('manifests')
-    .description('print what is to be created before the fleet starts, for "kubectl apply -f -"')
+    .description('print what to create before the fleet starts, for "kubectl apply -f -"')
     .requiredOption('--file <file>', 'the operator’s file about the cluster')
     .requiredOption('--fleet <name>', 'name of the fleet, as in CORRAL_FLEET')
     .option('--home <namespace>', 'where the fleet’s own processes run', 'corral')
@@ -71,13 +71,16 @@ type SweepOptions = PlaceOptions & { readonly sandboxes?: string; readonly kind:
 /** What jobs of the Helm chart do before an installation and after its end; who applies manifests may do the same by hand. */
 function addInstallationCommands(cluster: Command, terminal: Terminal): void {
   withPlace(cluster.command('secrets'))
-    .description('make the Secrets of a fleet that are not there yet, and never change one')
+    .description('create the missing Secrets of a fleet; existing Secrets never change')
     .addOption(kinds('which').default([...secretKinds]))
     .action((options: SecretsOptions) => makeSecrets(options, terminal));
 
   withPlace(cluster.command('sweep'))
     .description('remove what a fleet leaves behind once its own pods are gone')
-    .option('--sandboxes <namespace>', 'where sandboxes are left (default: that namespace goes as a whole)')
+    .option(
+      '--sandboxes <namespace>',
+      'namespace to remove sandboxes from (default: that namespace is removed as a whole)',
+    )
     .addOption(kinds('Secrets that go, too').default([]))
     .action(({ sandboxes, kind, ...place }: SweepOptions) =>
       withApi(async (api) => {

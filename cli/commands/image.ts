@@ -16,7 +16,7 @@ export function addImageCommand(program: Command, terminal: Terminal): void {
     .option('--json', 'print data instead of text', false)
     .addHelpText(
       'after',
-      '\nNeeds no fleet. Run it as root to keep the owners of files. docs/clients/harbor.md says what for.',
+      '\nNeeds no fleet. Run it as root to keep the owners of files. See docs/clients/harbor.md.',
     )
     .action(async (file: string, { to, json }: UnpackOptions) => {
       const folder = resolve(to ?? folderFor(file));

@@ -22,12 +22,12 @@ export function addKeysCommand(program: Command, terminal: Terminal): void {
 
   withFileOptions(keys.command('create').description('make a key; its text is shown once'))
     .argument('<id>', 'name of the key: lower-case letters, digits and dashes')
-    .option('--tenant <tenant>', 'who pays and is kept apart', 'default')
+    .option('--tenant <tenant>', 'the tenant that the key belongs to', 'default')
     .addOption(
       new Option('--scope <scope...>', 'what it may do').choices(scopes).default(['rft:tools', 'rft:grade']),
     )
-    .option('--run <run>', 'the run of requests that name none')
-    .option('--expires <time>', 'when it ends, like 2027-01-01T00:00:00Z (default: never)')
+    .option('--run <run>', 'the run of requests without a run')
+    .option('--expires <time>', 'when it expires, like 2027-01-01T00:00:00Z (default: never)')
     .action((id: string, options: CreateOptions) => create(id, options, terminal));
 
   withFileOptions(keys.command('list').description('the keys that exist, without their secrets')).action(

@@ -21,15 +21,13 @@ type LadderOptions = ReadingOptions &
 export function addLadderCommand(program: Command, terminal: Terminal): void {
   const command = program
     .command('ladder')
-    .description(
-      'play an environment’s policies without a model, and see whether its rewards put them in order',
-    )
+    .description('play an environment’s policies without a model, and check that its rewards rank them')
     .argument('<environment>')
     .option('--environments <folder>', 'folder of environment files', 'environments')
     .option('--at-once <rollouts>', 'rollouts at the same time', '8')
     .addHelpText(
       'after',
-      '\nPolicies are in NAME/policies.yaml beside the environment; docs/proving.md tells how to write them.',
+      '\nPolicies are in NAME/policies.yaml next to the environment; docs/proving.md describes how to write them.',
     );
   withReadingOptions(withRowOptions(command)).action(async (environment: string, options: LadderOptions) => {
     const plan = {
@@ -38,7 +36,9 @@ export function addLadderCommand(program: Command, terminal: Terminal): void {
       rows: chosenRows(options),
       atOnce: countOf(options.atOnce),
     };
-    const report = await onSomeFleet(options, terminal, (connection) => ladder(connection, plan));
+    const report = await onSomeFleet(options, environment, terminal, (connection) =>
+      ladder(connection, plan),
+    );
     show(terminal, options.json, report, (data) => describeLadder(data, terminal.width));
     if (!report.ok) throw new NotInOrder();
   });

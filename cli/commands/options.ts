@@ -34,7 +34,7 @@ export function withRowOptions(command: Command): Command {
     .addOption(
       new Option('--split <split>', 'rows of the environment’s dataset (default: eval)').choices(splits),
     )
-    .option('--rows <count>', 'at most so many rows, spread evenly over the file');
+    .option('--rows <count>', 'maximum rows, spread evenly over the file');
 }
 
 export function chosenRows({ items, split, rows }: RowOptions): RowChoice {

@@ -35,30 +35,30 @@ export function addPreflightCommand(program: Command, terminal: Terminal): void 
   command
     .option(
       '--probe <host:port>',
-      'what no sandbox without a network may reach; may be repeated',
+      'an address that sandboxes without a network must not reach; repeatable',
       andThese,
       [],
     )
     .option(
       '--kubeconfig <file>',
-      'whose API server no sandbox may reach (default: KUBECONFIG, or the cluster it runs in)',
+      'sandboxes must not reach its API server (default: KUBECONFIG, or the cluster it runs in)',
     );
   command.option(
     '--task <folder>',
-    'try this task in Harbor’s format instead: its demands, health check, nop and own solution; may be repeated',
+    'try this task in Harbor’s format instead: its demands, health check, nop and own solution; repeatable',
     andThese,
     [],
   );
   command
-    .option('--no-egress', 'do not try whom sandboxes reach: for a cluster whose network closes nothing')
-    .option('--hide-key', 'print $CORRAL_KEY instead of the key: for output that others keep', false);
+    .option('--no-egress', 'do not check what sandboxes reach: for a cluster that enforces no network policy')
+    .option('--hide-key', 'print $CORRAL_KEY instead of the key: for output that is stored', false);
   withReadingOptions(withRowOptions(command)).action(
     async (environment: string | undefined, options: PreflightOptions) => {
       const rows = chosenRows(options);
       const forbidden = options.egress
         ? await commonTargets(options.probe, options.kubeconfig ?? null, process.env)
         : null;
-      const report = await onSomeFleet(options, terminal, (connection) =>
+      const report = await onSomeFleet(options, environment, terminal, (connection) =>
         preflight(connection, {
           only: environment,
           rows,

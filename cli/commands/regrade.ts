@@ -46,7 +46,7 @@ export function addRegradeCommand(program: Command, terminal: Terminal): void {
     .option('--at-once <rollouts>', 'rollouts at the same time', '8')
     .addHelpText(
       'after',
-      '\nAn environment with keep: true keeps its graded rollouts. No stored score is changed. Secrets of judges are read from\nCORRAL_SECRET_NAME. Only command graders need a fleet, and of them those that look at $CORRAL_ROLLOUT alone can be asked,\nor have grade_in: fresh and name artifacts that were kept: then <file> is an environment that the fleet offers.',
+      '\nAn environment with keep: true keeps its graded rollouts. No stored score changes. Secrets of judges are read from\nCORRAL_SECRET_NAME. Only command graders need a fleet. Such a grader must read $CORRAL_ROLLOUT alone, or have\ngrade_in: fresh and name kept artifacts; then <file> is an environment that the fleet offers.',
     );
   withReadingOptions(command).action(async (run: string, options: RegradeOptions) => {
     const newer = readNewGrader(options.grader);
@@ -62,7 +62,7 @@ export function addRegradeCommand(program: Command, terminal: Terminal): void {
       return !voided.has(key);
     });
     const regraded = needsSandbox(newer.grader)
-      ? await onSomeFleet(options, terminal, (connection) =>
+      ? await onSomeFleet(options, undefined, terminal, (connection) =>
           inOwnRun(connection, 'regrade', (client, own) => gradeAll(newer, kept, options, { client, own })),
         )
       : await gradeAll(newer, kept, options, null);

@@ -34,7 +34,7 @@ const defaultLimit = '200';
 export function addRolloutsCommand(program: Command, terminal: Terminal): void {
   const command = program
     .command('rollouts')
-    .description('which rollouts, and why they were discarded')
+    .description('list rollouts, and why they were discarded')
     .option('--run <run>', 'only of this run (default: all)')
     .addOption(new Option('--verdict <verdict>', 'only these').choices(['scorable', 'discard']))
     .addOption(new Option('--code <code>', 'only discarded for this reason').choices(failureCodes))
@@ -131,7 +131,7 @@ export function addRolloutCommand(program: Command, terminal: Terminal): void {
     .command('rollout')
     .description('what happened to one rollout, call by call, with blame')
     .argument('<id>', 'the rollout’s id (trace_id)')
-    .option('--run <run>', 'its run (default: every run is looked through)')
+    .option('--run <run>', 'its run (default: all runs are searched)')
     .option('--attempt <number>', 'which attempt (default: the newest)')
     .option('--events <file>', eventsHelp);
   withReadingOptions(command).action(async (id: string, options: RolloutOptions) => {

@@ -1,12 +1,11 @@
 import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { type Command, Option } from 'commander';
-import { loadEnvironments } from '#src/environments/load-environments.ts';
 import { type Dataset, type Split, splits } from '#src/model/dataset.ts';
 import type { Environment } from '#src/model/environment.ts';
 import { CommandError } from '../command-error.ts';
 import type { Terminal } from '../print/terminal.ts';
-import { splitRows } from '../proving/rows.ts';
+import { mustBeIn, splitRows } from '../proving/rows.ts';
 import { describeOverlap, type Overlap, overlapOf } from '../rows/overlap.ts';
 import { checkRows, takenBy, type Trainer, trainers, type Written, writtenFor } from '../rows/trainers.ts';
 
@@ -20,16 +19,13 @@ type RowsOptions = {
 export function addRowsCommand(program: Command, terminal: Terminal): void {
   program
     .command('rows')
-    .description('write an environment’s rows, with its prompt, as a trainer takes them')
+    .description('write an environment’s rows and prompt in a trainer’s format')
     .argument('<environment>')
     .addOption(new Option('--split <split>', 'which rows').choices(splits).default('train'))
-    .addOption(new Option('--for <trainer>', 'whose shape').choices(trainers).makeOptionMandatory())
+    .addOption(new Option('--for <trainer>', 'the trainer’s format').choices(trainers).makeOptionMandatory())
     .option('--out <path>', 'a file, or for harbor a folder (default: standard output)')
     .option('--environments <folder>', 'folder of environment files', 'environments')
-    .addHelpText(
-      'after',
-      '\nNeeds no fleet. docs/proving.md tells what is written for whom, and what no model reads.',
-    )
+    .addHelpText('after', '\nNeeds no fleet. docs/proving.md describes the formats, and what no model reads.')
     .action(async (name: string, { split, for: trainer, out, environments }: RowsOptions) => {
       const environment = await datasetIn(environments, name);
       const { dataset } = environment;
@@ -46,12 +42,7 @@ export function addRowsCommand(program: Command, terminal: Terminal): void {
 }
 
 async function datasetIn(folder: string, name: string): Promise<Environment & { readonly dataset: Dataset }> {
-  const all = (await loadEnvironments(folder)).all();
-  const found = all.find((one) => one.name === name);
-  if (found === undefined) {
-    const there = all.map((one) => one.name).join(', ');
-    throw new CommandError(`there is no environment ${name} in ${folder}`, 'yours', `there is: ${there}`);
-  }
+  const found = await mustBeIn(folder, name);
   const { dataset } = found;
   if (dataset !== undefined) return { ...found, dataset };
   throw new CommandError(`${name} names no dataset`, 'yours', 'write one into its YAML; see docs/proving.md');

@@ -11,7 +11,7 @@ import { describeCodes, describeRun, runStoryOfAnswer, runStoryOfOutlines } from
 import { eventsHelp, type ReadingOptions, withReadingOptions } from './options.ts';
 
 export function addRunsCommand(program: Command, terminal: Terminal): void {
-  const command = program.command('runs').description('training jobs: counts, discards and why');
+  const command = program.command('runs').description('list training jobs with counts, discards and reasons');
   withReadingOptions(command).action(async (options: ReadingOptions) => {
     const runs = await lookUp({ ofFleet: runsOfFleet, ofLog: runsInLog }, options, process.env, () =>
       outlinesInFolder(options, terminal),

@@ -44,7 +44,7 @@ type Options = ReadingOptions &
 export function addStudyCommand(program: Command, terminal: Terminal): void {
   const command = program
     .command('study')
-    .description('tell, before a run is paid for, whether an environment can be learnt, and what to fix')
+    .description('check whether an environment can be learned before you pay for a run, and what to fix')
     .argument('<environment>')
     .option('--environments <folder>', 'folder of environment files', 'environments')
     .option('--eval <file>', 'rows kept for evaluation (default: the dataset’s), to see what both share')
@@ -57,7 +57,7 @@ export function addStudyCommand(program: Command, terminal: Terminal): void {
     .option('--model <name>', 'let this model play instead, behind --endpoint')
     .option('--endpoint <url>', 'address of an API that has chat/completions with tools')
     .option('--key-variable <name>', 'environment variable that has the endpoint’s key', 'OPENAI_API_KEY')
-    .option('--prompt <file>', 'what the model is told of a row, with {item.field} (default: the dataset’s)')
+    .option('--prompt <file>', 'the model’s prompt for a row, with {item.field} (default: the dataset’s)')
     .option('--max-tokens <count>', 'of one reply', '4096')
     .option('--temperature <number>', 'of the model (default: the endpoint’s)')
     .option('--reply-timeout <seconds>', 'of one reply', '300')
@@ -70,7 +70,7 @@ export function addStudyCommand(program: Command, terminal: Terminal): void {
     .option('--open', 'open the report', false)
     .addHelpText(
       'after',
-      '\nPlays on 40 rows of the training split, where the environment names one (--rows, --split); docs/study.md tells how to read it.',
+      '\nPlays 40 rows of the training split, if the environment names one (--rows, --split). docs/study.md explains the report.',
     );
   withReadingOptions(withRowOptions(command)).action(async (environment: string, options: Options) => {
     const study = await conductStudy(planOf(environment, options), terminal);

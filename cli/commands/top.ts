@@ -12,14 +12,14 @@ import { paint } from '../top/lines.ts';
 import { processScreen } from '../top/screen.ts';
 import { type ReadingOptions, withReadingOptions } from './options.ts';
 
-/** A gateway that has not answered by then is told as one that does not. */
+/** A gateway that has not answered by then is shown as one that does not answer. */
 const deadlineMs = 5_000;
 
 export function addTopCommand(program: Command, terminal: Terminal, screen = processScreen): void {
   const command = program
     .command('top')
-    .description('the fleet now: who waits, pools, verdicts by blame, processes; each second, until q')
-    .addHelpText('after', '\nWithout a terminal it prints once what it sees, and ends.');
+    .description('live view of the fleet: queue, pools, verdicts, processes (q quits)')
+    .addHelpText('after', '\nWithout a terminal it prints one frame and exits.');
   withReadingOptions(command).action(async (options: ReadingOptions) => {
     const connection = findConnection(options, process.env);
     if (connection === null) throw noFleet();

@@ -20,12 +20,9 @@ type VoidReport = { readonly discarded: number; readonly scored: number; readonl
 export function addVoidCommand(program: Command, terminal: Terminal): void {
   const command = program
     .command('void')
-    .description('take a rollout, or all rollouts of an item, out of their run')
+    .description('exclude a rollout, or all rollouts of an item, from their run')
     .argument('[rollout]', 'the rollout’s id (trace_id)')
-    .option(
-      '--item <item>',
-      'all rollouts that the run has of this item: the id of its dataset row, or its group',
-    )
+    .option('--item <item>', 'all rollouts of this item in the run: the id of its dataset row, or its group')
     .option('--run <run>', 'the run')
     .option('--attempt <number>', 'which attempt of the rollout (default: the newest)')
     .requiredOption('--reason <text>', 'why: kept with each rollout, and in the event log')

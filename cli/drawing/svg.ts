@@ -66,7 +66,7 @@ export function valueAxis(name: string) {
   };
 }
 
-/** Two axes over each other: names of rows, and whole numbers at their middles, so that marks may stand beside. */
+/** Two overlaid axes: row names, and whole numbers at their middles, so that marks fit next to each other. */
 export function rowAxes(names: readonly string[]) {
   const shown = {
     type: 'category' as const,

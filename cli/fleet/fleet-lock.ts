@@ -24,7 +24,7 @@ export function takeFleetLock(path: string): FleetLock {
   throw new CommandError(`the lock ${path} is contended`, 'this machine', 'try again');
 }
 
-/** A link appears whole and only where nothing is: nobody ever reads half a lock. */
+/** A link appears whole, and only if the path is free, so that no process reads half a lock. */
 function linkNew(path: string, me: ProcessIdentity): boolean {
   const draft = `${path}.${me.pid}`;
   writeFileSync(draft, JSON.stringify(me), { mode: 0o600 });

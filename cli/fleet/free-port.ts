@@ -4,8 +4,8 @@ import { createServer } from 'node:net';
 import { CommandError } from '../command-error.ts';
 
 /**
- * Ports that any process may listen at, below those that kernels give to outgoing connections (32768 and up, where nobody
- * changed it): such a connection of anybody could take the port before its owner listens.
+ * Ports that any process may listen at, below the range that kernels give to outgoing connections (32768 and up by default).
+ * Otherwise an outgoing connection of another process could take the port before its owner listens.
  */
 const lowest = 20_000;
 const beyond = 30_000;

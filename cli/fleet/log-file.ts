@@ -17,7 +17,7 @@ export type LogFile = {
   tail(): readonly string[];
 };
 
-/** What a part says, one JSON object a line: lines that are none are wrapped as `{"time","text"}`. */
+/** A part's log, one JSON object a line. Other lines are wrapped as `{"time","text"}`. */
 export function openLogFile(path: string, clock: Pick<Clock, 'nowMs'>, maxBytes = defaultMaxBytes): LogFile {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   let size = sizeOf(path);

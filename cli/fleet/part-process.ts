@@ -67,7 +67,7 @@ export function startPartProcess(spec: PartSpec, log: LogFile, records: PartReco
 type Running = Pick<PartProcess, 'pid' | 'exited' | 'exit'>;
 
 function endings({ pid, exited, exit }: Running, graceMs: number) {
-  // A pid that has ended may already be somebody else's.
+  // The pid of an ended process may already belong to another process.
   const send = (signal: NodeJS.Signals) => {
     if (pid > 0 && exit() === null) killGroup(pid, signal);
   };

@@ -2,12 +2,14 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { Client } from 'undici';
 import type { Timings } from '#src/model/timings.ts';
-import type { PartSpec } from './part-process.ts';
+import type { PartName, PartSpec } from './part-process.ts';
 import type { StateFolder } from './state-folder.ts';
 
 export type PartsOptions = {
   readonly folder: StateFolder;
   readonly engine: Engine;
+  /** The services, each bundled: `NAME.mjs`. */
+  readonly servicesDir: string;
   readonly environmentsDir: string;
   /** Null, the default: none. */
   readonly policyFile?: string | null;
@@ -31,9 +33,8 @@ export type Engine =
 
 export type PoolOverrides = Readonly<Record<string, { readonly minReady?: number; readonly max?: number }>>;
 
-const serviceMain = (name: string) => join(import.meta.dirname, '../../services', name, 'main.ts');
-const nodeArgv = (service: string, flags: readonly string[] = []) =>
-  [process.execPath, ...flags, serviceMain(service)] as const;
+const nodeArgv = ({ servicesDir }: PartsOptions, service: PartName, flags: readonly string[] = []) =>
+  [process.execPath, ...flags, join(servicesDir, `${service}.mjs`)] as const;
 
 /**
  * A controller reads the pods of a whole fleet and keeps little of each. Node's usual room for what is young (three times
@@ -78,7 +79,7 @@ export function nodePart(options: PartsOptions): PartSpec {
   const { folder } = options;
   return {
     name: 'node',
-    argv: nodeArgv('node'),
+    argv: nodeArgv(options, 'node'),
     env: variables(options),
     isReady: (signal) => httpAnswers('http://node/health', signal, folder.nodeSocket),
     deathSignal: 'TERM',
@@ -90,7 +91,7 @@ export function controllerPart(options: PartsOptions): PartSpec {
   const listen = `127.0.0.1:${options.controllerPort}`;
   return {
     name: 'controller',
-    argv: nodeArgv('controller', options.engine.kind === 'kubernetes' ? controllerFlagsOfPods : []),
+    argv: nodeArgv(options, 'controller', options.engine.kind === 'kubernetes' ? controllerFlagsOfPods : []),
     env: { ...variables(options), CORRAL_CONTROLLER_LISTEN: listen },
     isReady: (signal) => httpAnswers(`http://${listen}/readyz`, signal),
     deathSignal: 'KILL',
@@ -102,7 +103,7 @@ export function gatewayPart(options: PartsOptions): PartSpec {
   const listen = `127.0.0.1:${options.gatewayPort}`;
   return {
     name: 'gateway',
-    argv: nodeArgv('gateway'),
+    argv: nodeArgv(options, 'gateway'),
     env: {
       ...variables(options),
       CORRAL_LISTEN: listen,
@@ -118,7 +119,7 @@ export function gatewayPart(options: PartsOptions): PartSpec {
   };
 }
 
-/** What every service is told; each reads what it needs. */
+/** The variables of every service; each reads what it needs. */
 function variables({
   folder,
   engine,

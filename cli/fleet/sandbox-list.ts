@@ -17,7 +17,7 @@ type NodeRecord = {
   readonly owner: Owner | null;
 };
 
-/** From node's record files, so that it needs nobody's answer. A sandbox that is just being made or removed is left out. */
+/** Reads node's record files, so that no process has to answer. Sandboxes that are being made or removed are left out. */
 export async function listLocalSandboxes(nodeFolder: string): Promise<readonly LocalSandbox[]> {
   const folder = join(nodeFolder, 'sandboxes');
   const ids = await readdir(folder).catch(() => []);

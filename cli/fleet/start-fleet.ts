@@ -59,6 +59,8 @@ export type RunningFleet = {
   /** Accepted from this machine only; allows everything. */
   readonly apiKey: string;
   readonly stateDir: string;
+  /** The bundles that its services run from. */
+  readonly servicesDir: string;
   /** Ends every part in order, within seconds; idempotent. */
   stop(): Promise<void>;
   /** SIGKILL to every part, for a process that must end now. */
@@ -87,7 +89,7 @@ const startDeadlineMs = 60_000;
  * fault it is and what to do; then nothing is left running.
  */
 export async function startFleet(options: FleetOptions): Promise<Fleet> {
-  const buildPayload = await payloadMaker();
+  const { buildPayload } = await checkout();
   const folder = openStateFolder(options.stateDir ?? defaultStateFolder);
   const running = await start(folder, options, async () => {
     const payload = await buildPayload(resolve(options.payloadDir ?? folder.payload));
@@ -97,17 +99,18 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
   return { ...running, nodeSocket: folder.nodeSocket, sandboxes: () => listLocalSandboxes(folder.node) };
 }
 
-/** Looked for only here: the image of the fleet has the command line, and nothing to make payloads or sandboxes with. */
-async function payloadMaker() {
-  const { buildPayload } = await import('#infra/payload/payload.ts').catch((cause: unknown) => {
+/** Looked for only here: the image of the fleet has the command line, and nothing to build from. */
+async function checkout() {
+  const parts = [import('#infra/payload/payload.ts'), import('#infra/services/bundle-services.ts')] as const;
+  const [{ buildPayload }, { bundleServices }] = await Promise.all(parts).catch((cause: unknown) => {
     throw new CommandError(
-      'this installation cannot start a fleet of its own: it is not a whole checkout',
+      'this installation cannot start its own fleet: it is not a whole checkout',
       'yours',
       'name the fleet that you mean with --url, or run it in a checkout of Corral',
       cause,
     );
   });
-  return buildPayload;
+  return { buildPayload, bundleServices };
 }
 
 /**
@@ -165,7 +168,7 @@ const wavesOf = (options: PartsOptions) => [
   [controllerPart(options), gatewayPart(options)],
 ];
 
-/** Everything the parts need to find: keys, payload, ports. Mistakes in environments are told before anything starts. */
+/** Everything the parts need to find: keys, payload, ports. Throws on mistakes in environments before any part starts. */
 async function prepare(
   folder: StateFolder,
   options: FleetOptions,
@@ -174,11 +177,13 @@ async function prepare(
   const environmentsDir = resolve(options.environmentsDir);
   const policyFile = options.policyFile === undefined ? null : resolve(options.policyFile);
   await loadPermitted(environmentsDir, policyFile);
+  const { bundleServices } = await checkout();
   await ensureFleetKeys(folder.fleetKeyFile);
   writeKeys(folder.keysFile, readKeys(folder.keysFile));
   return {
     folder,
     engine: await prepareEngine(),
+    servicesDir: (await bundleServices()).dir,
     environmentsDir,
     policyFile,
     gatewayPort: await freePort(options.port ?? 0),
@@ -206,6 +211,7 @@ function describeFleet(folder: StateFolder, options: PartsOptions): Omit<Running
     controllerUrl: `http://127.0.0.1:${options.controllerPort}`,
     apiKey: options.developmentKey,
     stateDir: folder.root,
+    servicesDir: options.servicesDir,
   };
 }
 

@@ -109,7 +109,7 @@ async function sayHowRestartWent(
   try {
     await sayReady(spec, process, supervision, stopping);
   } catch {
-    // A death is told by who waits for the exit; what is left is a part that lives and does not answer.
+    // The code that waits for the exit reports a death. This reports a part that runs but does not answer.
     if (!stopping.aborted && process.exit() === null) supervision.onEvent({ kind: 'slow', part: spec.name });
   }
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { request } from 'undici';
 
 /**
- * Fleets that live for as long as whoever started them: the demo's, the benches', the soak test's.
+ * Fleets that last as long as the process that started them: the demo's, the benches', the soak test's.
  *
  * Gives one a new folder, which is removed when it has stopped, or does not start. Stopping twice is harmless.
  */

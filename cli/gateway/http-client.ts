@@ -133,11 +133,11 @@ function refusal(request: HttpRequest, answer: HttpAnswer, body: unknown): Comma
   return new CommandError(said, 'the fleet', retryable ? 'try again' : 'look at its logs and /readyz');
 }
 
-/** Somebody else speaks at that address, or something in between answers for the gateway. */
+/** Another server answers at that address, or a proxy answers for the gateway. */
 function notOurs({ method, path }: HttpRequest, { status, body }: HttpAnswer): CommandError {
   const start = body.slice(0, 120).replaceAll(/\s+/g, ' ');
   const said = `${method} ${path} answered ${status} with something that is not Corral's: ${start}`;
-  return new CommandError(said, 'this machine', 'check --url, and what proxy stands before the gateway');
+  return new CommandError(said, 'this machine', 'check --url, and proxies before the gateway');
 }
 
 function parse({ body }: HttpAnswer): unknown {

@@ -18,7 +18,7 @@ export type SecretKind = (typeof secretKinds)[number];
 /** 330 bits of chance go into each; what comes out is hex, which needs no quotes anywhere. */
 const chanceLength = 64;
 
-/** Whoever installs a fleet, whose first request names no run. Jobs get keys of their own. */
+/** The person who installs a fleet; their first request names no run. Jobs get keys of their own. */
 const operator = {
   id: 'operator',
   tenant: tenantId('default'),
@@ -37,7 +37,7 @@ export function secretFiles(kind: SecretKind, random: Random): Readonly<Record<s
       return { password: secretText(random) };
     case 'keys': {
       const { key, presented } = createKey({ ...operator, scopes }, random);
-      // Beside each other, so that a hash without its key can never be what is left of a creation.
+      // Both in one Secret, so that an interrupted creation never leaves a hash without its key.
       return { 'keys.json': formatKeyFile([key]), 'operator.key': presented };
     }
   }

@@ -30,7 +30,7 @@ export async function sweep(api: Api, plan: Sweep, clock: Clock): Promise<readon
   const { fleet, home, sandboxes, kinds } = plan;
   const told: string[] = [];
   const giveUpMs = clock.monotonicMs() + patienceMs;
-  // Who renders a chart and applies all of it runs this beside a fleet that is to live.
+  // A tool that renders and applies the whole chart also runs this job while the fleet is meant to stay.
   await untilNone(() => installed(api, plan), `Deployments in ${home}`, giveUpMs, clock);
   if (sandboxes !== null) told.push(await removeSandboxes(api, { ...plan, sandboxes }, giveUpMs, clock));
   for (const kind of kinds) told.push(await remove(api, home, 'secrets', secretName(fleet, kind)));
@@ -104,7 +104,11 @@ async function podsOf(api: Api, namespace: string, labelSelector: string): Promi
   const path = `/api/v1/namespaces/${namespace}/pods`;
   const { value } = await ask(api, { verb: 'list', resource: 'pods', path, query: { labelSelector } });
   if (!Value.Check(PodList, value)) {
-    throw new CommandError('the API server’s list of pods is none', 'the fleet', 'is that a Kubernetes API?');
+    throw new CommandError(
+      'the API server’s answer is not a list of pods',
+      'the fleet',
+      'is that a Kubernetes API?',
+    );
   }
   return value.items.map(({ metadata }) => metadata.name);
 }

@@ -7,7 +7,7 @@ export type Rung = Pick<Policy, 'name' | 'kind' | 'expect'> & {
   readonly scores: readonly number[];
   /** Rollouts that a trainer would have discarded: never a zero, and never left out in silence. */
   readonly lost: readonly Lost[];
-  /** Of a rollout where nothing had run: how its grader ended badly, which then is nobody's doing but its own. */
+  /** How the grader failed in a rollout where nothing had run. Then only the grader itself can be the cause. */
   readonly broken: string | null;
 };
 

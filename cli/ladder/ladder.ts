@@ -20,7 +20,7 @@ type LadderPlan = {
   readonly atOnce: number;
 };
 
-/** One policy of a ladder, as it is told. */
+/** One policy of a ladder, as the report shows it. */
 type RungReport = {
   readonly policy: string;
   readonly kind: string;
@@ -86,7 +86,7 @@ export async function whatIsPlayed(
   );
 }
 
-/** Where its file is not at hand, nobody can say what is secret but the row's own `corral`. */
+/** Without the environment's file, only the row's own `corral` is known to be secret. */
 function secretsOf(known: Environment | undefined): Secrets {
   const prompt = known?.dataset?.prompt;
   const told = prompt === undefined ? null : promptFields(prompt).map((path) => path.split('.')[0] ?? '');
@@ -99,7 +99,7 @@ function refuseUnknownTools(policies: readonly Policy[], { job }: Proof): void {
     const unknown = steps.find(({ tool }) => !tools.includes(tool));
     if (unknown === undefined) continue;
     throw new CommandError(
-      `policy ${name} calls ${unknown.tool}, which is no tool here`,
+      `policy ${name} calls ${unknown.tool}, which is not a tool here`,
       'yours',
       `there is: ${tools.join(', ')}`,
     );

@@ -51,12 +51,12 @@ test.each([
   [
     'a script beside calls',
     '{ name: a, kind: good, script: play.ts, answer: "7" }',
-    'has a script, which makes the calls and gives the answer, and calls or an answer beside it',
+    'has a script and also calls or an answer; the script makes the calls and gives the answer',
   ],
   [
     'a script elsewhere',
     '{ name: a, kind: good, script: ../play.ts }',
-    'script must be a module beside this file',
+    'script must be a module next to this file',
   ],
   [
     'a good one that knows the reference',

@@ -12,7 +12,7 @@ import { namedIn } from '../proving/fill.ts';
 import { CallLost, type Drive, type DrivenRollout, type Script } from '../proving/play.ts';
 import type { Row } from '../proving/rows.ts';
 
-/** From the bottom of the ladder to its top; a ceiling is what people agree on with each other, and a cheat stands beside `nothing`. */
+/** From the bottom of the ladder to its top. A ceiling is the score on which people agree; a cheat ranks with `nothing`. */
 const kinds = ['nothing', 'naive', 'good', 'ceiling', 'reference', 'cheat'] as const;
 export type Kind = (typeof kinds)[number];
 
@@ -53,7 +53,7 @@ const PolicyYaml = strict({
   script: Type.Optional(
     Type.String({
       pattern: String.raw`^[\w.-]+\.(?:ts|mts|js|mjs)$`,
-      description: 'a module beside this file',
+      description: 'a module next to this file',
     }),
   ),
   copies: Type.Optional(
@@ -110,7 +110,7 @@ function forbiddenIn({ kind, calls = [], answer, script, expect }: PolicyYaml, g
   if (kind === 'nothing' && script !== undefined) problems.push('is a nothing, and has a script');
   if (script !== undefined && (calls.length > 0 || answer !== undefined))
     problems.push(
-      'has a script, which makes the calls and gives the answer, and calls or an answer beside it',
+      'has a script and also calls or an answer; the script makes the calls and gives the answer',
     );
   if (kind === 'nothing' && calls.length > 0) problems.push('is a nothing, and makes calls');
   if (Array.isArray(expect) && expect[0] > expect[1])
@@ -169,11 +169,11 @@ export type ScriptedPolicy = (rollout: ScriptedRollout) => Promise<Json | undefi
 export type Secrets = {
   /** Fields that the grader compares with. */
   readonly graded: readonly string[];
-  /** Fields that the prompt tells; null: nobody has said, so all others are. */
+  /** Fields in the prompt; null: not specified, so all other fields are. */
   readonly told: readonly string[] | null;
 };
 
-/** A field of the row as a text; empty where it is none. */
+/** A field of the row as a text; empty if it is not a text. */
 export function textIn({ item }: Pick<ScriptedRollout, 'item'>, field: string): string {
   const value = item[field];
   return typeof value === 'string' ? value : '';
@@ -181,7 +181,7 @@ export function textIn({ item }: Pick<ScriptedRollout, 'item'>, field: string): 
 
 type Named = { readonly name: string; readonly kind: Kind };
 
-/** A policy that a module beside the environment decides: what it exports as `policies`, by the policy's name. */
+/** A policy from a module next to the environment, which exports it by name in `policies`. */
 export function scripted(file: string, { name, kind }: Named, secrets: Secrets): Drive {
   return async ({ row, copy, call }) => {
     const policy = await policyIn(file, name);

@@ -1,26 +1,12 @@
 import { Type } from 'typebox';
 import type { Json } from '#src/model/grader.ts';
-import { askNative, type HttpClient } from '../gateway/http-client.ts';
+import { askNative } from '../gateway/http-client.ts';
 import { score as showScore } from '../print/amounts.ts';
 import { sampleArguments } from '../proving/made-up.ts';
 import { judgeToolAnswer, readScore } from '../proving/read-answers.ts';
-import type { Row } from '../proving/rows.ts';
-import { gradeUntouched, type TrainingJob, trainRollout } from '../proving/training-job.ts';
-import { checkStart } from './check-start.ts';
-import { type Check, tryOut } from './report.ts';
-
-export type RowUnderTest = {
-  readonly client: HttpClient;
-  readonly environment: string;
-  readonly job: TrainingJob;
-  /** Answers to which the environment's judges must have a score, whatever they refuse. */
-  readonly harmless: readonly string[];
-  readonly row: Row;
-  /** Distinguishes this row's rollouts from all others. */
-  readonly traceId: string;
-  /** Stands before what was tried, `row 3: `; empty for the only one. */
-  readonly label: string;
-};
+import { gradeUntouched, trainRollout } from '../proving/training-job.ts';
+import { checkStart, type RowUnderTest } from './check-start.ts';
+import { type Check, tryOut } from './check.ts';
 
 /** Every tool and the grader on one dataset row, as a training platform would use them; if no sandbox starts, why not. */
 export async function checkRow(under: RowUnderTest): Promise<readonly Check[]> {

@@ -1,8 +1,22 @@
 import { Value } from 'typebox/value';
 import { ErrorAnswer } from '#src/protocol/native/parts.ts';
-import type { HttpAnswer } from '../gateway/http-client.ts';
-import type { RowUnderTest } from './check-row.ts';
-import { type Check, tryOut } from './report.ts';
+import type { HttpAnswer, HttpClient } from '../gateway/http-client.ts';
+import type { Row } from '../proving/rows.ts';
+import type { TrainingJob } from '../proving/training-job.ts';
+import { type Check, tryOut } from './check.ts';
+
+export type RowUnderTest = {
+  readonly client: HttpClient;
+  readonly environment: string;
+  readonly job: TrainingJob;
+  /** Answers to which the environment's judges must have a score, whatever they refuse. */
+  readonly harmless: readonly string[];
+  readonly row: Row;
+  /** Distinguishes this row's rollouts from all others. */
+  readonly traceId: string;
+  /** Stands before what was tried, `row 3: `; empty for the only one. */
+  readonly label: string;
+};
 
 const whatStarts = 'a sandbox';
 

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { Value } from 'typebox/value';
 import type { Item } from '#src/model/grader.ts';
 import { heldS, type HttpAnswer, type HttpClient } from '../gateway/http-client.ts';
-import { type Check, tryOut } from './report.ts';
+import { type Check, tryOut } from './check.ts';
 
 /** Just under the platforms' limit of 1 MB with everything around it. */
 const largeBytes = 950_000;

@@ -4,7 +4,7 @@ import type { Item } from '#src/model/grader.ts';
 import { CallAnswer } from '#src/protocol/native/calls.ts';
 import { gradersOwnRoot, payloadMountPoint, payloadNodeArgv } from '#src/protocol/sandboxd/payload-layout.ts';
 import { askNative, type HttpClient } from '../gateway/http-client.ts';
-import { type Check, tryOut } from './report.ts';
+import { type Check, tryOut } from './check.ts';
 
 type WritableUnderTest = {
   readonly client: HttpClient;
@@ -27,8 +27,8 @@ const walkMs = 30_000;
 const waitS = 120 + walkMs / 1000;
 
 /**
- * What the policy can write beside its workspace. A program or module there is the policy's, as what is in the workspace
- * is: a grader that runs or reads it runs what the policy wrote, as the one whose score counts.
+ * What the policy can write outside its workspace. A program or module there is the policy's, like everything in the workspace.
+ * A grader that runs or reads it runs what the policy wrote, and scores by it.
  */
 export function checkWritable(under: WritableUnderTest): Promise<Check> {
   return tryOut(under.environment, 'what the policy can write', async () => judgeWritable(await look(under)));
@@ -77,12 +77,12 @@ export function judgeWritable({
   const rest = cutOff ? ' and more' : '';
   if (folders.length === 0 && !cutOff)
     return { ok: true, detail: 'its workspace and temporary folders only' };
-  return { ok: true, detail: `beside its own: ${folders.join(' ')}${rest}; ${nothing}` };
+  return { ok: true, detail: `outside its own folders: ${folders.join(' ')}${rest}; ${nothing}` };
 }
 
 type Writable = {
   readonly uid: number;
-  /** Folders that the user of commands may write, outside of those that are theirs. At most {@link mostFolders}. */
+  /** Folders outside its own that the user of commands may write. At most {@link mostFolders}. */
   readonly folders: readonly string[];
   /** Of them the ones on PATH, and programs there that may be written themselves. */
   readonly onPath: readonly string[];
@@ -98,8 +98,8 @@ const mostFolders = 200;
 /** Node's heap of a probe; the names of one folder at a time. */
 const nodeFlags = ['--max-old-space-size=64', '--max-semi-space-size=1', '--v8-pool-size=1'];
 
-/** The policy's own, and the kernel's. The workspace is where the command starts. */
-const expected = ['/workspace', '/tmp', '/dev', '/proc', '/run', '/sys'];
+/** The policy's own, and the kernel's. The workspace is where the command starts; the home is the one of images that name none. */
+const expected = ['/workspace', '/tmp', '/var/tmp', '/home/policy', '/dev', '/proc', '/run', '/sys'];
 
 /** The command that looks for them as the policy's user, by sandboxd's own Node: an image may have no `find`, or a small one. */
 export function findWritableArgv(): readonly string[] {

@@ -4,13 +4,14 @@ import type { HttpClient } from '../gateway/http-client.ts';
 import { environmentIn, harmlessAnswersOf, type Row, type RowChoice, rowsOf } from '../proving/rows.ts';
 import { environmentsOf, inOwnRun } from '../proving/stage.ts';
 import { askTrainingJob, type TrainingJob } from '../proving/training-job.ts';
-import { checkRow, type RowUnderTest } from './check-row.ts';
-import { couldNotStart } from './check-start.ts';
+import { checkRow } from './check-row.ts';
+import { couldNotStart, type RowUnderTest } from './check-start.ts';
 import { checkWay } from './check-way.ts';
 import { checkWritable } from './check-writable.ts';
 import { checkTask } from './task/check-task.ts';
 import { checkEgress, type Egress, type Target } from './egress/check-egress.ts';
-import type { Check, PreflightReport } from './report.ts';
+import type { Check } from './check.ts';
+import type { PreflightReport } from './report.ts';
 
 export type PreflightPlan = {
   /** Only this environment; undefined = all. */
@@ -21,7 +22,7 @@ export type PreflightPlan = {
   readonly environmentsDir: string;
   /** How long one request is held on its way; 0 = not at all. */
   readonly holdS: number;
-  /** What no sandbox without a network may reach, beside its neighbours; null: whom it reaches is not tried. */
+  /** What a sandbox without a network must not reach, in addition to its neighbors; null: not checked. */
   readonly forbidden: readonly Target[] | null;
   /** Folders of tasks in Harbor's format, to be tried in the environment. */
   readonly tasks: readonly string[];
@@ -83,7 +84,7 @@ async function namesItsImage(environment: string, rows: readonly Row[], folder: 
 /** No fault among others; who asked for just this one must not take it for tried. */
 function notTried(environment: string, only: string | undefined): Check {
   const detail =
-    'not tried: its rows name their images, and there is none here; give some: corral preflight --items rows.jsonl';
+    'not tried: its rows name their images, and no rows were given; next: corral preflight --items rows.jsonl';
   return { environment, what: 'an image', ok: only === undefined, detail, tookMs: 0 };
 }
 

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { type Check, describePreflight } from './report.ts';
+import type { Check } from './check.ts';
+import { describePreflight } from './report.ts';
 
 const check = (ok: boolean): Check => ({
   environment: 'shell',

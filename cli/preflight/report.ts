@@ -1,6 +1,7 @@
 import { duration } from '../print/amounts.ts';
 import { table } from '../print/table.ts';
 import type { TrainingJob } from '../proving/training-job.ts';
+import type { Check } from './check.ts';
 import type { Egress } from './egress/check-egress.ts';
 
 export type PreflightReport = {
@@ -23,7 +24,7 @@ export function describePreflight({ url, ok, checks, jobs }: PreflightReport, wi
       { title: 'took', of: ({ tookMs }) => duration(tookMs), right: true },
       { title: 'seen', of: ({ detail }) => detail },
     ],
-    // A failure is told in full, however narrow the window.
+    // A failure is printed in full, however narrow the window.
     ok ? width : Infinity,
   );
   const failed = checks.filter((check) => !check.ok).length;
@@ -34,34 +35,4 @@ export function describePreflight({ url, ok, checks, jobs }: PreflightReport, wi
 
 function describeJob([environment, { tools, grader }]: readonly [string, TrainingJob]): string {
   return `For a training job that uses ${environment}:\n${JSON.stringify({ tools, grader }, null, 2)}\n`;
-}
-
-/** One thing that was tried. */
-export type Check = {
-  readonly environment: string;
-  readonly what: string;
-  readonly ok: boolean;
-  /** What was seen, in a sentence. */
-  readonly detail: string;
-  readonly tookMs: number;
-};
-
-/** Runs the attempt; what it throws becomes a failed check, so that one failure does not hide the others. */
-export async function tryOut(
-  environment: string,
-  what: string,
-  attempt: () => Promise<Pick<Check, 'ok' | 'detail'>>,
-): Promise<Check> {
-  const startedMs = performance.now();
-  const finish = (result: Pick<Check, 'ok' | 'detail'>): Check => ({
-    environment,
-    what,
-    ...result,
-    tookMs: performance.now() - startedMs,
-  });
-  try {
-    return finish(await attempt());
-  } catch (error) {
-    return finish({ ok: false, detail: error instanceof Error ? error.message : String(error) });
-  }
 }

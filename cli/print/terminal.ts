@@ -4,7 +4,7 @@ import { visibleLines } from '#src/model/visible-text.ts';
 export type Terminal = {
   result(text: string): void;
   remark(text: string): void;
-  /** Columns a line may have; Infinity where nobody looks at it. */
+  /** Columns a line may have; Infinity if the output is not a terminal. */
   readonly width: number;
 };
 
@@ -15,6 +15,16 @@ export const processTerminal: Terminal = {
   remark: (text) => void process.stderr.write(`${text}\n`),
   width: process.stdout.isTTY ? Math.max(process.stdout.columns, narrowest) : Infinity,
 };
+
+/** Ends this process, as programs do, if who reads its output has read enough: `corral runs | head`. */
+export function endWithReader(): void {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EPIPE') throw error;
+      process.exit();
+    });
+  }
+}
 
 /** The one way from a command to a terminal: nothing that is said through it is an order to the terminal. */
 export const withoutOrders = (terminal: Terminal): Terminal => ({

@@ -2,7 +2,7 @@ import type { Json } from '#src/model/grader.ts';
 import { CommandError } from '../command-error.ts';
 import type { Row } from './rows.ts';
 
-/** What placeholders may stand for: the row, what is ours beside it, and what the calls so far have printed. */
+/** What placeholders may stand for: the row, Corral's own fields, and what the calls so far have printed. */
 export type Known = {
   readonly row: Row;
   readonly outputs: readonly string[];

@@ -29,7 +29,7 @@ export type DrivenRollout = {
 /** The last message: nothing, a template, or what is made of the calls' outputs and taken as it is. */
 export type Answer = Json | undefined | ((outputs: readonly string[]) => Json);
 
-/** How one rollout ended: a score, or lost, which is nobody's score and never a zero. */
+/** How one rollout ended: with a score, or lost. A lost rollout has no score, and never a zero. */
 export type Played = { readonly calls: number; readonly outputs: readonly string[] } & (
   | { readonly score: number }
   | { readonly lost: Lost }

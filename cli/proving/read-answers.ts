@@ -47,8 +47,7 @@ export function readOutput(answer: HttpAnswer): string | null {
 /** What was answered instead of an output or a score. */
 export function readLoss(answer: HttpAnswer, at: string): Lost {
   const body = parse(answer.body);
-  if (!Value.Check(ErrorAnswer, body))
-    return { at, code: null, blame: 'nobody has said', message: trouble(answer) };
+  if (!Value.Check(ErrorAnswer, body)) return { at, code: null, blame: 'unknown', message: trouble(answer) };
   const { code, blame, message } = body.error;
   return { at, code, blame, message };
 }

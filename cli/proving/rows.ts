@@ -56,7 +56,7 @@ const isObject = (value: Json): value is Readonly<Record<string, Json>> =>
 
 /** Which rows are played: a file's, or the environment's own of one split; of many, some. */
 export type RowChoice = {
-  /** Rows of a file that somebody named; null: the environment's own. */
+  /** Rows of a file given by the user; null: the environment's own. */
   readonly given: readonly Row[] | null;
   /** Of a `dataset`; null: `eval` where there is one. */
   readonly split: Split | null;
@@ -85,8 +85,8 @@ export async function rowsOf(
 }
 
 /**
- * The rows of an environment's `dataset`; where it names none, those of `NAME.items.jsonl` beside its file; null where
- * there are none. `known`: undefined where its file is not at hand.
+ * The rows of an environment's `dataset`, else the rows of `NAME.items.jsonl` next to its file; null if neither exists. `known` is
+ * undefined if the environment's file is not at hand.
  */
 export function realRowsOf(
   environment: string,
@@ -127,7 +127,7 @@ function spread(rows: readonly Row[], most: number | null): readonly Row[] {
   );
 }
 
-/** Rows of a file that somebody named. */
+/** Rows of a file given by the user. */
 export function readRows(file: string): readonly Row[] {
   try {
     return parseRows(readFileSync(file, 'utf8'), file);
@@ -142,6 +142,15 @@ export async function harmlessAnswersOf(environment: string, folder: string): Pr
   const found = await environmentIn(folder, environment);
   const leaves = found === undefined ? [] : graderLeaves(found.grader);
   return [...new Set(leaves.flatMap((leaf) => (leaf.kind === 'http' ? leaf.control : [])))];
+}
+
+/** The environment of that name in `folder`. Throws if it does not exist, which is the caller's mistake. */
+export async function mustBeIn(folder: string, name: string): Promise<Environment> {
+  const all = (await loadEnvironments(folder)).all();
+  const found = all.find((one) => one.name === name);
+  if (found !== undefined) return found;
+  const there = all.map((one) => one.name).join(', ');
+  throw new CommandError(`there is no environment ${name} in ${folder}`, 'yours', `there is: ${there}`);
 }
 
 /** Where its file is at hand. */

@@ -4,17 +4,23 @@ import { inOwnFolder } from '../fleet/temporary-fleet.ts';
 import { type Connection, type ConnectionOptions, findConnection } from '../gateway/connection.ts';
 import { createHttpClient, isUnreachable } from '../gateway/http-client.ts';
 import type { Terminal } from '../print/terminal.ts';
+import { mustBeIn } from './rows.ts';
 
 export type SomeFleetOptions = ConnectionOptions & { readonly environments: string };
 
-/** The fleet that is named or runs here; where none does, one of our own that ends with us. */
+/**
+ * The fleet that is named or runs here; if none does, one of our own that ends with us. `environment`, if there is one, is looked for
+ * before that is started.
+ */
 export async function onSomeFleet<Result>(
   options: SomeFleetOptions,
+  environment: string | undefined,
   terminal: Terminal,
   work: (connection: Connection) => Promise<Result>,
 ): Promise<Result> {
   const connection = findConnection(options, process.env);
   if (connection !== null && (await answers(connection, options))) return work(connection);
+  if (environment !== undefined) await mustBeIn(options.environments, environment);
   terminal.remark('no fleet runs here: starting one that ends with this command');
   const places = placesIn(options.state ?? defaultStateFolder);
   const dataDir = process.env['CORRAL_DATA_DIR'] ?? places.dataDir;

@@ -6,7 +6,7 @@ import { askNative, createHttpClient, type HttpClient } from '../gateway/http-cl
 import type { Stage } from './play.ts';
 import { askTrainingJob } from './training-job.ts';
 
-/** What is played on one environment, in a run of its own: rollouts of a proof are nobody's training data. */
+/** What is played on one environment, in a run of its own, so that rollouts of a proof never become training data. */
 export type Proof = Stage & { readonly environment: string; readonly run: string };
 
 /** Lets `work` play on an environment, and takes its run away afterwards. */
@@ -22,7 +22,7 @@ export async function onStage<Result>(
     throw new CommandError(
       `${environment} is graded by its trainer (grader: {kind: none})`,
       'yours',
-      'what your own grader pays can be told by it alone',
+      'use your own grader: only it has the score',
     );
   });
 }

@@ -121,8 +121,8 @@ type UntouchedRollout = {
 };
 
 /**
- * Grades an answer where nothing was done, on the face that says how the score came about: nobody can have broken the
- * grader there, so a bad ending that the environment gives a score (`broken`) is the grader's own.
+ * Grades an answer where nothing was done, on the face that explains the score. No policy can have broken the grader there, so if
+ * the grader fails and the environment scores that (`broken`), the grader itself is the cause.
  */
 export async function gradeUntouched(
   { client, environment, item, rolloutId }: UntouchedRollout,

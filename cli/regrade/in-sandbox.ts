@@ -17,12 +17,12 @@ export type GradedElsewhere = {
   readonly rollout: string;
 };
 
-/** In a sandbox that is nobody else's; a name below which nothing else lies. */
+/** A folder with no other files, in a sandbox without other users. */
 const folder = '/tmp/corral-regrade';
 
 /**
- * Runs a command grader over `$CORRAL_ROLLOUT` alone. Nobody is in that sandbox to keep it from, so it runs as the one user
- * there. Throws where the fleet fails: that is nobody's score.
+ * Runs a command grader over `$CORRAL_ROLLOUT` alone. It runs as the sandbox's only user, because no policy is in there to hide the
+ * grader from. Throws if the fleet fails, because that is not a score.
  */
 export async function gradeInSandbox(where: GradedElsewhere, leaf: Leaf<'command'>): Promise<CommandGrade> {
   const { client, rolloutId, environment, item, rollout } = where;
@@ -77,7 +77,7 @@ async function gradeOf(
   return { kind: 'bad', how: 'exit', reason: 'it ended well, and its score file holds no finite number' };
 }
 
-/** A command of ours in a rollout's sandbox. */
+/** Runs Corral's own command in a rollout's sandbox. */
 export async function exec(
   client: HttpClient,
   path: string,

@@ -1,6 +1,12 @@
 import { ownerOf, type RolloutKey } from '#src/model/rollout.ts';
 import type { Outline } from '../stories/outlines.ts';
-import type { Regraded } from './regrade.ts';
+
+/** A rollout that was graded again, and its new score; null: it has none, and `why` says why. */
+export type Attempted = {
+  readonly rollout: string;
+  readonly new: number | null;
+  readonly why: string | null;
+};
 
 /** A rollout of the run that neither mean counts. */
 export type LeftOut = {
@@ -17,7 +23,7 @@ export type LeftOut = {
 export function listLeftOut(
   logged: readonly Outline[],
   graded: ReadonlySet<RolloutKey>,
-  regraded: readonly Regraded[],
+  regraded: readonly Attempted[],
 ): readonly LeftOut[] {
   const before = newestAttempts(logged).filter(({ key }) => !graded.has(key));
   const failed = regraded.filter((one) => one.new === null);

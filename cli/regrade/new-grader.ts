@@ -18,7 +18,7 @@ const hasShape = fileCheck(
   ),
 );
 
-/** `name`: of the environment that the file is; null where it is none. */
+/** `name`: the environment's name; null if the file is not an environment. */
 export type NewGrader = { readonly grader: Grader; readonly name: string | null };
 
 /** The grader of a file. Throws every mistake in it at once, and what of it cannot look at a rollout that is over. */
@@ -58,14 +58,14 @@ function refuseUngradable(grader: Grader): Grader {
   throw new CommandError(`a kept rollout cannot be graded so: ${refused.join('; ')}`, 'yours', next);
 }
 
-/** Beside a grader elsewhere the fleet asks all other parts too, of a rollout that has the artifacts and the answer, and no calls. */
+/** With a grader elsewhere the fleet also asks all other parts, about a rollout that has the artifacts and the answer, but no calls. */
 function leavesBeside(grader: Grader): readonly string[] {
   return graderLeaves(grader).flatMap((leaf) => {
-    const beside = 'beside a grader with grade_in: fresh';
+    const together = 'together with a grader that has grade_in: fresh';
     if (leaf.kind === 'calls' || leaf.kind === 'http' || leaf.kind === 'none')
-      return `${beside} stands one of kind ${leaf.kind}`;
+      return `${together} it has a grader of kind ${leaf.kind}`;
     if (leaf.kind !== 'command') return [];
-    if (!isFresh(leaf)) return `${beside} stands a command that works in the policy’s sandbox`;
+    if (!isFresh(leaf)) return `${together} it has a command that works in the policy’s sandbox`;
     return leaf.readsRollout === true
       ? 'a command with grade_in: fresh names CORRAL_ROLLOUT, and the fleet has no calls of it any more'
       : [];

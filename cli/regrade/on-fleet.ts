@@ -32,7 +32,7 @@ export type OnFleet = { readonly address: string; readonly names: readonly strin
 export async function offered(client: HttpClient, file: string, newer: NewGrader): Promise<OnFleet> {
   if (newer.name === null)
     throw new CommandError(
-      `a grader with grade_in: fresh works in its environment’s own sandbox, and ${file} is no environment`,
+      `a grader with grade_in: fresh works in its environment’s own sandbox, and ${file} is not an environment`,
       'yours',
       'name the whole file of the newer environment',
     );
@@ -44,7 +44,7 @@ export async function offered(client: HttpClient, file: string, newer: NewGrader
   if (offers.some((one) => one.name === name && one.version === version))
     return { address: `${name}@${version}`, names };
   throw new CommandError(
-    `the fleet does not offer ${name} as it stands in ${file}`,
+    `the fleet does not offer ${name} as ${file} has it`,
     'yours',
     'put the file among the fleet’s environments; one that runs reads them again',
   );
@@ -73,7 +73,7 @@ export async function gradeOnFleet(
   }
 }
 
-/** Throws why there are none to grade by: nothing is put in their place. */
+/** Throws the reason if the artifacts are missing. Nothing replaces them. */
 function keptOf(kept: KeptArtifacts | undefined, names: readonly string[]) {
   const next = 'it has no new score';
   if (kept === undefined)
@@ -141,7 +141,7 @@ async function bytesOf(chunks: AsyncIterable<Uint8Array>): Promise<Buffer> {
   return Buffer.concat(all);
 }
 
-/** Without the calls that it names: they are none of this rollout's, and no part that is graded so looks at them. */
+/** Without the calls that it names: they are not this rollout's, and no part graded like this reads them. */
 async function grade(
   client: HttpClient,
   path: string,

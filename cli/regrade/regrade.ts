@@ -2,8 +2,8 @@ import type { KeptCall, KeptLine } from '#src/adapters/event-log/kept-log.ts';
 import { asFailure } from '#src/failure/failure.ts';
 import { judgeRequest } from '#src/grading/evaluate-job.ts';
 import { evaluate } from '#src/grading/graders/evaluate.ts';
-import type { CommandGrade, Costs, GradingContext, Leaf } from '#src/grading/graders/evaluation.ts';
-import { noStory, type Story, type StoryCall, writtenStory } from '#src/grading/story.ts';
+import type { CommandGrade, GradingContext, Leaf } from '#src/grading/graders/evaluation.ts';
+import { type Costs, noStory, type Story, type StoryCall, writtenStory } from '#src/grading/story.ts';
 import { reasonsIn } from '#src/grading/told-why.ts';
 import type { Grader } from '#src/model/grader.ts';
 import { ownerOf } from '#src/model/rollout.ts';
@@ -22,7 +22,7 @@ export type NewScore = {
   readonly parts: readonly PartReason[];
 };
 
-/** One rollout beside itself: what its grader gave, and what the newer one gives. */
+/** One rollout's two scores: its own grader's, and the newer grader's. */
 export type Regraded = NewScore & {
   readonly rollout: string;
   readonly item: string | null;
@@ -39,7 +39,7 @@ type RegradeDeps = {
   readonly runCommand: (kept: KeptLine, leaf: Leaf<'command'>) => Promise<CommandGrade>;
 };
 
-/** What fails is told of that rollout and is no score: neither old nor new. */
+/** A failure is reported with its rollout and is not a score, neither old nor new. */
 export async function regrade(kept: KeptLine, grade: () => Promise<NewScore>): Promise<Regraded> {
   const { rollout } = ownerOf(kept.key);
   const { id = null } = kept.item ?? {};
@@ -118,7 +118,7 @@ function storyCall(call: KeptCall): StoryCall {
   };
 }
 
-/** Of the model's calls, as its grader was told them. */
+/** The costs of the model's calls, as the grader received them. */
 function costsOf({ rollout: { calls }, backgroundMs = 0 }: KeptLine): Costs {
   const own = calls.filter(({ tool }) => tool !== 'exec');
   return {
@@ -146,7 +146,7 @@ type RegradeSummary = {
   readonly higher: number;
   readonly lower: number;
   readonly same: number;
-  /** Over those that have both. */
+  /** Over rollouts that have both scores. */
   readonly old_mean: number | null;
   readonly new_mean: number | null;
 };

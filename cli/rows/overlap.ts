@@ -1,7 +1,7 @@
 import { at, type Prompt, promptFields, promptOf } from '#src/model/dataset.ts';
 import type { Item, Json } from '#src/model/grader.ts';
 
-/** What train and eval have in common by one measure: whoever learnt the one has seen so much of the other. */
+/** What train and eval have in common by one measure: how much of the one a model has seen after it learned the other. */
 export type Overlap = {
   /** `id`, `row` (all of it but its id), `prompt`, or a field that the environment calls disjoint. */
   readonly by: string;

@@ -21,8 +21,8 @@ export const takenBy: Readonly<Record<Trainer, readonly string[]>> = {
 export type Written = Readonly<Record<string, string>>;
 
 /**
- * The model reads what the prompt says of a row and nothing else of it; the row goes to the fleet whole, because its grader
- * needs what the model must not see. The key `corral` goes to nobody: {@link Row} has it apart.
+ * The model reads only what the prompt says about a row. The fleet gets the whole row, because the grader needs what the model must
+ * not see. The key `corral` is sent to neither: {@link Row} keeps it apart.
  */
 export function writtenFor(trainer: Trainer, rows: readonly Row[], environment: Environment): Written {
   const prompt = environment.dataset?.prompt;

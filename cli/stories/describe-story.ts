@@ -63,7 +63,7 @@ function scorable(story: RolloutStory, width: number): readonly string[] {
   ];
 }
 
-/** Of a discarded one as far as somebody was about to grade it. */
+/** Why a rollout has its score; a discarded one has this as far as its grading came. */
 const whyOf = ({ why, score: given }: RolloutStory, width: number): readonly string[] =>
   why === null ? [] : ['', ...describeWhy(why, given !== null, width)];
 
@@ -93,7 +93,7 @@ function describeCalls(calls: readonly CallStory[], keys: boolean, width: number
 
 const oneLine = (text: string): string => text.replaceAll(/\s+/g, ' ');
 
-/** Why a rollout was discarded: what happened, the evidence, whose fault it is, what the trainer was told. */
+/** Why a rollout was discarded: what happened, the evidence, the cause, what the trainer received. */
 function describeExplanation(explanation: Explanation, width: number): readonly string[] {
   const { what, timeline, whose, suspected, lastCommand } = explanation;
   const most = textWidth(width);
@@ -115,7 +115,7 @@ function describeExplanation(explanation: Explanation, width: number): readonly 
   ];
 }
 
-/** Only then has somebody asked in vain; of every other discard the sandbox may live on. */
+/** Only then did a request find the sandbox gone. After every other discard the sandbox may still run. */
 const wasLost = (code: FailureCode): boolean => code === 'sandbox_lost' || code === 'outcome_unknown';
 
 /** Evidence that has a place of its own on the screen. */
@@ -135,7 +135,7 @@ function evidenceLines({ code, epoch, admitted, evidence }: Explanation) {
 const deliveries: Readonly<Record<string, string>> = {
   yes: 'yes: the sandbox had taken the call',
   no: 'no: nothing was sent',
-  unknown: 'unknown: the call was sent, and nobody could be asked how far it came',
+  unknown: 'unknown: the call was sent, and how far it came cannot be found out',
 };
 
 function describeTold(told: readonly Told[]): readonly string[] {

@@ -38,7 +38,7 @@ export function tellingStories(): Making<readonly RolloutStory[]> {
   return { add, made: () => storiesOfEvents([...kept.values()]), most: `${mostBytes} bytes of it` };
 }
 
-/** For many: what is told twice is the same twice, but for the number of calls. */
+/** For many rollouts. Repeated lines are identical except for the number of calls. */
 export function outlining(): Making<readonly Outline[]> {
   const outlines = new Outlines();
   return { add: (event) => outlines.add(event), made: () => outlines.all, most: `${mostRollouts} rollouts` };
@@ -50,8 +50,8 @@ export type LogOptions = ConnectionOptions & {
 };
 
 /**
- * What is logged of these rollouts: in the file that is named; else as the fleet's gateway tells it, with the parts of all its
- * processes; else, where nobody tells, in the state folder of this machine.
+ * What is logged about these rollouts: from the named file, else from the fleet's gateway with the parts of all its processes, else
+ * from the state folder of this machine.
  */
 export async function readLog<Made>(
   options: LogOptions,
@@ -100,7 +100,7 @@ const keepersCheck = Compile(KeepersLine);
 /** A gateway looks through logs for ten seconds at most. */
 const answerMs = 20_000;
 
-/** Null: there is no gateway, or it does not tell events; why, whoever asks it for the rest is told. */
+/** Null: there is no gateway, or it does not return events. The next request to it reports why. */
 async function toldByFleet<Made>(
   options: LogOptions,
   { run, rollout, verdicts }: Wanted,

@@ -69,7 +69,7 @@ function answeredCall(call: AnsweredCall): CallStory {
 function verdictOf(verdict: RolloutLine['verdict']): Verdict {
   if (verdict.kind === 'scorable') return { kind: 'scorable' };
   const { kind: _kind, code, ...known } = verdict;
-  // A newer gateway may know a code that this program does not: nobody here classified it.
+  // A newer gateway may return a code that this program does not know.
   return { kind: 'discard', code: knownCode(code) ?? 'unclassified', ...known };
 }
 

@@ -15,7 +15,7 @@ export type RunStory = RunLine & {
   readonly cost: RunCost | null;
 };
 
-/** What sandboxes cost: of the run in seconds, and how much of the whole fleet's nobody used. */
+/** What sandboxes cost: the run's seconds, and the unused share of the whole fleet's. */
 export type RunCost = {
   readonly seconds: RunAnswer['sandbox_seconds'];
   readonly fleet_idle_share: number | null;
@@ -36,7 +36,7 @@ export function runStoryOfOutlines(run: string, logged: readonly Outline[]): Run
   return { ...line, waves: null, suspects: suspectsOf(own), missing: [], cost: null };
 }
 
-/** Rollouts that ended in the same way after the same last command, of which nobody can tell whether it was the cause. */
+/** Rollouts that ended in the same way after the same last command, which may or may not be the cause. */
 export type Suspect = {
   readonly environment: string;
   readonly code: string;
@@ -125,9 +125,5 @@ function describeSuspects(suspects: readonly Suspect[], width: number): readonly
     { title: 'ended as', of: ({ code }: Suspect) => code },
     { title: 'last command', of: ({ command }: Suspect) => (command ?? 'unknown').replaceAll(/\s+/g, ' ') },
   ];
-  return [
-    '',
-    'suspected: nobody can tell whether the last command was the cause',
-    table(suspects, columns, width),
-  ];
+  return ['', 'suspected: the last command may have been the cause', table(suspects, columns, width)];
 }

@@ -36,7 +36,7 @@ export const textWidth = (width: number): number => Math.min(width, widestText) 
 
 export const indented = (line: string): string => `${indent}${line}`;
 
-/** Whose part of the story is not here, and why: a gap that nobody names looks like a rollout that did nothing. */
+/** Which process's part of the timeline is missing, and why. An unnamed gap would look like a rollout that did nothing. */
 export function describeMissing(missing: readonly Missing[], width: number): readonly string[] {
   if (missing.length === 0) return [];
   const lines = missing.flatMap((one) => wrap(visibleLine(describe(one)), textWidth(width)));
@@ -44,7 +44,7 @@ export function describeMissing(missing: readonly Missing[], width: number): rea
 }
 
 function describe({ keeper, heardAtMs, told, why }: Missing): string {
-  const heard = why === 'it is gone' && heardAtMs !== null ? `, last heard of ${timeOf(heardAtMs)}` : '';
+  const heard = why === 'it is gone' && heardAtMs !== null ? `, last heartbeat ${timeOf(heardAtMs)}` : '';
   const part =
     told === 'some' ? 'some of its part of the story is' : 'its part of the story, if it has one, is';
   return `${keeper}: ${why}${heard}; ${part} missing`;

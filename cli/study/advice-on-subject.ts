@@ -1,10 +1,9 @@
 import { bytes, duration } from '../print/amounts.ts';
-import type { Advice, Looked } from './advice.ts';
-import type { SubjectStudy } from './study.ts';
+import type { Advice, Looked, SubjectStudy } from './found.ts';
 
 /*
  * What a person should do about what one policy or one model did: its spread, its scores, its calls, its time. Bounds are where
- * public runs went wrong or well; they are beside their sentences.
+ * public runs went wrong or well, and are next to their sentences.
  */
 
 export const percent = (share: number): string => `${Math.round(share * 100)} %`;
@@ -48,8 +47,8 @@ function mendSpread(spread: number, always0: number, always1: number): string {
       : `only these teach, so ${100 - Math.round(spread * 100)} % of each step’s sandboxes are spent on nothing: take the other items out (or draw ${Math.ceil(1 / spread)} times as many a step)`;
   const why =
     always0 >= always1
-      ? 'for those that are always 0 take partial credit, easier rows or more copies'
-      : 'for those that are always 1 take harder rows, or let the reward ask for more';
+      ? 'for items that are always 0 use partial credit, easier rows or more copies'
+      : 'for items that are always 1 use harder rows, or make the reward stricter';
   return `${filter}; ${why}`;
 }
 
@@ -138,7 +137,7 @@ function adviceOnCalls({ traces }: SubjectStudy): Advice | null {
       topic: 'calls',
       weight: 'look',
       found,
-      todo: 'nobody calls a tool: is the answer in the prompt?',
+      todo: 'no rollout calls a tool: is the answer in the prompt?',
     };
   // A tail of three times the median and more is what trained models lose first.
   if (p95 < 3 * Math.max(1, p50)) return { topic: 'calls', weight: 'good', found, todo: null };

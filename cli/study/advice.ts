@@ -1,41 +1,11 @@
 import { duration } from '../print/amounts.ts';
 import { counted, enoughSpread, percent, shown, subjectRules } from './advice-on-subject.ts';
-import type { Study } from './study.ts';
+import type { Advice, Looked } from './found.ts';
 
 /*
  * What a person should do about it, one entry for each thing that was looked at: what was found, and what follows. Bounds are
- * where public runs went wrong or well; they are beside their sentences.
+ * where public runs went wrong or well, and are next to their sentences.
  */
-
-export type Topic =
-  | 'spread'
-  | 'together'
-  | 'best of k'
-  | 'levels'
-  | 'baseline'
-  | 'ceiling'
-  | 'discards'
-  | 'duplicates'
-  | 'overlap'
-  | 'calls'
-  | 'outputs'
-  | 'repeats'
-  | 'latency'
-  | 'parts'
-  | 'against'
-  | 'burst'
-  | 'cost';
-
-export type Advice = {
-  readonly topic: Topic;
-  /** `bad`: fix it before a run is paid for. `look`: a person should decide. */
-  readonly weight: 'good' | 'look' | 'bad';
-  readonly found: string;
-  /** Null: nothing is to be done. */
-  readonly todo: string | null;
-};
-
-export type Looked = Omit<Study, 'advice'>;
 
 /** In the order of the report. */
 export function adviceOn(study: Looked): readonly Advice[] {
@@ -61,9 +31,9 @@ function adviceOnCeiling(study: Looked): Advice | null {
   if (ceiling === undefined) return null;
   const told = study.subjects.flatMap(({ name, mean }) => (mean === null ? [] : [{ name, mean }]));
   const above = told.filter(({ mean }) => mean > ceiling.mean).map(({ name }) => name);
-  const found = `The ceiling is ${shown(ceiling.mean)}, what ${ceiling.name} is paid: people agree no more with each other.`;
+  const found = `The ceiling is ${shown(ceiling.mean)}, the score of ${ceiling.name}: people do not agree more than that with each other.`;
   if (above.length === 0) return { topic: 'ceiling', weight: 'good', found, todo: null };
-  const todo = `${above.join(' and ')} ${above.length === 1 ? 'is' : 'are'} paid more: beyond that line a policy learns the habits of whoever wrote the answers, so end a run there, or let several people agree on them`;
+  const todo = `${above.join(' and ')} ${above.length === 1 ? 'is' : 'are'} paid more: above that line a policy learns the habits of the person who wrote the answers, so end a run there, or let several people agree on the answers`;
   return { topic: 'ceiling', weight: 'look', found, todo };
 }
 

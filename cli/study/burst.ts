@@ -1,8 +1,8 @@
 import { mean, type Subject, sum } from './rollout.ts';
 
 /*
- * What a training step will ask of a fleet. Calls and their seconds are as they were studied; how a step looks and how long a
- * model thinks are assumptions, told beside every figure that stands on them.
+ * What a training step will ask of a fleet. Calls and their seconds come from the study. The shape of a step and the model's
+ * thinking time are assumptions, printed next to every figure that depends on them.
  */
 
 export type Assumptions = {

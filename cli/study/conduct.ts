@@ -19,12 +19,13 @@ import { playModel } from './play-model.ts';
 import { chosenPolicies, type Playing, playPolicies } from './play-policies.ts';
 import { readRun } from './read-run.ts';
 import { type Ceiling, mean, scoredOf, type Subject } from './rollout.ts';
-import { type Study, studyOf } from './study.ts';
+import type { Study } from './found.ts';
+import { studyOf } from './study.ts';
 import { loadTokenCounter } from './tokens.ts';
 
 /** Where rollouts come from. */
 export type StudySource =
-  /** Policies of the ladder, by name; none: those that try. */
+  /** Policies of the ladder, by name; empty: the policies that try. */
   | { readonly kind: 'ladder'; readonly policies: readonly string[] }
   | { readonly kind: 'run'; readonly run: string }
   | {
@@ -42,7 +43,7 @@ export type StudyPlan = {
   /** A run, or a policy of the ladder; null: where several policies are studied, the second. */
   readonly against: string | null;
   readonly rows: RowChoice;
-  /** Rows for evaluation that somebody named; null: the environment's own. */
+  /** Rows for evaluation given by the user; null: the environment's own. */
   readonly evaluation: readonly Row[] | null;
   /** Fields that say where a row comes from. */
   readonly origins: readonly string[];
@@ -83,7 +84,7 @@ async function gather(
     const told = [...missing, ...other.missing];
     return { subjects: [subject], against: other.subject, ceilings: [], missing: told };
   }
-  const played = await onSomeFleet(fleet, terminal, (connection) =>
+  const played = await onSomeFleet(fleet, plan.environment, terminal, (connection) =>
     playAll(connection, { ...plan, source, rows, known }),
   );
   const [first, second] = played.subjects;
@@ -133,7 +134,7 @@ async function playAll(connection: Connection, plan: ToPlay): Promise<AllPlayed>
   }
 }
 
-/** Once on each row: nobody asks for the spread of a line. */
+/** Once on each row, because a ceiling has no spread. */
 async function playCeilings(
   connection: Connection,
   policies: readonly Policy[],
@@ -166,7 +167,7 @@ function rowsToPlay({ rows }: StudyPlan, known: Environment | undefined): RowCho
   return { ...rows, split, most: rows.most ?? usualRows };
 }
 
-/** Of all rows, also of those that were not played; null where none are at hand. */
+/** Of all rows, including the rows that were not played; null if no rows are at hand. */
 function datasetOf(
   { environment, evaluation, origins, fleet }: StudyPlan,
   known: Environment | undefined,
@@ -174,7 +175,7 @@ function datasetOf(
 ): DatasetStudy | null {
   const folder = fleet.environments;
   const own = known?.dataset;
-  // Whoever plays on eval does not learn from it.
+  // A study on eval still learns from train.
   const split = own?.train !== undefined && choice.split !== null ? 'train' : choice.split;
   const rows = realRowsOf(environment, known, folder, { ...choice, split, most: null });
   if (rows === null) return null;
@@ -190,8 +191,8 @@ function datasetOf(
 const itemsIn = (rows: readonly Row[]) => rows.map(({ item }) => item);
 
 /**
- * What a model is told of a row: a text that somebody named, else the prompt of the environment's dataset; without either, its
- * description and the fields that its sandbox may see. Which other fields are the truth nobody knows but the author.
+ * The model's prompt for a row: the user's own text, else the prompt of the environment's dataset. Without either it is the
+ * description and the fields that the sandbox may see, because only the author knows which other fields are the truth.
  */
 function promptFor(known: Environment | undefined, file: string | null): Prompt {
   if (file !== null) return checked({ user: readPrompt(file) }, known, file);
@@ -223,7 +224,7 @@ function checked(prompt: Prompt, known: Environment | undefined, file: string): 
   const secret = new Set([reservedField, ...(known === undefined ? [] : graderFields(known.grader))]);
   const told = promptFields(prompt).find((path) => secret.has(path.split('.')[0] ?? ''));
   if (told === undefined) return prompt;
-  const next = 'take it out: a model that is told the truth says nothing of the task';
+  const next = 'remove it: a model that knows the truth says nothing about the task';
   throw new CommandError(`${file} names {item.${told}}, with which the grader compares`, 'yours', next);
 }
 

@@ -25,9 +25,9 @@ type EvalOverlap = {
 type SeenSo = {
   /** What the grader alone sees. */
   readonly hidden: readonly string[];
-  /** Fields that rows of both must not share; none: those that are called so. */
+  /** Fields that rows of both must not share; empty: the fields declared disjoint. */
   readonly origins: readonly string[];
-  /** What the model is told; absent: perhaps all fields. */
+  /** The model's prompt; absent: perhaps all fields. */
   readonly prompt?: Prompt;
 };
 
@@ -88,10 +88,10 @@ function overlapWith(train: readonly Item[], evaluation: readonly Item[], so: Se
  * a question of the evaluation among its training rows has its answer learnt by heart, and the evaluation measures memory.
  */
 
-/** A row as its words: what the model is told of it, without its id and without the truth. */
+/** A row as words: its part of the prompt, without its id and without the truth. */
 export type WordedRow = { readonly name: string; readonly words: readonly string[] };
 
-/** `hidden`: fields that no model sees. `told`: paths of those that it sees, null: all others. A row without an id is named by its place. */
+/** `hidden`: fields that no model sees. `told`: paths of visible fields; null: all others. A row without an id is named by its place. */
 function wordedRows(
   items: readonly Item[],
   hidden: readonly string[],

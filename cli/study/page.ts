@@ -1,10 +1,9 @@
 import { escaped, pageOf } from '../drawing/page.ts';
 import { bytes, duration } from '../print/amounts.ts';
-import type { Advice, Topic } from './advice.ts';
 import { drawBigrams, drawHistogram, drawSizes, drawToolCalls } from './charts/calls.ts';
 import { drawItems, drawParts, mostBars } from './charts/items.ts';
 import { drawBestOfK, drawLatency, drawQuadrants } from './charts/rewards.ts';
-import type { Study, SubjectStudy } from './study.ts';
+import type { Advice, Study, SubjectStudy, Topic } from './found.ts';
 import type { Amounts, ToolUse, Trace } from './traces.ts';
 
 /** The whole study as one page: what to do first, then a section for each thing that was looked at. */
@@ -46,7 +45,7 @@ function footerOf({ missing, subjects }: Study): string {
     : subjects.some(({ what }) => what === 'run')
       ? 'Read from what the fleet logged; the run may have changed its model on the way.'
       : 'Played by the model that was named; nothing is said of any other.';
-  return [who, ...missing.map((part) => `Not all was told: ${part}.`)].join(' ');
+  return [who, ...missing.map((part) => `Incomplete: ${part}.`)].join(' ');
 }
 
 function tiles({ scored, discarded, mean, shares, traces }: SubjectStudy): string {

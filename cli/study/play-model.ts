@@ -16,7 +16,7 @@ import { type Recording, recording } from './wire-record.ts';
 export type ModelPlay = Playing & {
   readonly model: string;
   readonly endpoint: Endpoint;
-  /** What the model is told of a row. */
+  /** The model's prompt for a row. */
   readonly prompt: (row: Row) => readonly Message[];
   /** Replies of one rollout. */
   readonly turns: number;
@@ -109,7 +109,7 @@ class ModelRollout {
         if (lost !== null) return lost;
       }
     }
-    // Its trainer would have another bound; so it is told apart, and no zero is made of it.
+    // A trainer would have another limit, so this is a loss of its own kind and not a zero.
     return { kind: 'lost', loss: { at: 'the study', code: 'turns_spent', blame: 'model' } };
   }
 
@@ -122,7 +122,7 @@ class ModelRollout {
     return reply;
   }
 
-  /** What went wrong on the fleet's side; null: the model was answered, whatever it was told. */
+  /** What went wrong on the fleet's side; null: the model got an answer, whatever it says. */
   async #call(rollout: TrainedRollout, asked: AskedCall): Promise<Ended | null> {
     const known = this.#proof.job.tools.map(({ name }) => name);
     if (!known.includes(asked.name)) {

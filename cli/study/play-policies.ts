@@ -24,8 +24,8 @@ export type Playing = {
 };
 
 /**
- * Those that are studied when nobody says which: scripts that try. What does nothing, knows the truth or cheats says nothing of
- * what a model would meet. The first one is nearest to a model before its training.
+ * The policies studied by default: scripts that try. Policies that do nothing, know the truth or cheat say nothing about what a
+ * model would meet. The first policy is nearest to a model before its training.
  */
 export function chosenPolicies(all: readonly Policy[], names: readonly string[]): readonly Policy[] {
   const unknown = names.find((name) => all.every((policy) => policy.name !== name));

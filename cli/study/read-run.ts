@@ -44,7 +44,7 @@ export class RunDrafts {
     return [...new Set([...this.#drafts.values()].map(({ environment }) => environment))].toSorted();
   }
 
-  /** Without those that were voided. */
+  /** Without voided rollouts. */
   rolloutsOf(environment: string): readonly StudiedRollout[] {
     return [...this.#drafts.values()]
       .filter((draft) => draft.environment === environment && !draft.voided)

@@ -3,8 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { table } from '../print/table.ts';
 import { visibleLine } from '#src/model/visible-text.ts';
-import type { Advice } from './advice.ts';
-import type { Study, SubjectStudy } from './study.ts';
+import type { Advice, Study, SubjectStudy } from './found.ts';
 import { onlyInCheckout } from './tokens.ts';
 
 /** One screen: each subject in a line, then every sentence of advice; what is bad stands first. */
@@ -16,7 +15,7 @@ export function describeStudy(study: Study, width: number): string {
     subjectTable(study.subjects, width),
     '',
     ...sentences.map(sentenceOf),
-    ...study.missing.map((missing) => `  ?  not all was told: ${visibleLine(missing)}`),
+    ...study.missing.map((missing) => `  ?  incomplete: ${visibleLine(missing)}`),
   ].join('\n');
 }
 

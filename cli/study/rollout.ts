@@ -15,7 +15,7 @@ export type StudiedCall = {
 /** Why a rollout has no score; a trainer discards it. */
 export type Loss = { readonly at: string; readonly code: string; readonly blame: string };
 
-/** One rollout, whoever played it: a script, a model, or a training run of last week. */
+/** One rollout, played by a script, by a model, or in a training run of last week. */
 export type StudiedRollout = {
   readonly id: string;
   /** By which copies of one item are found; null: its source does not tell. */
@@ -23,14 +23,14 @@ export type StudiedRollout = {
   readonly calls: readonly StudiedCall[];
   /** From its first request to its score. */
   readonly tookMs: number | null;
-  /** The grader's parts, where it has some and they are told. */
+  /** The grader's parts, if it has some and they are reported. */
   readonly parts: readonly PartReason[];
-  /** Tokens that a model wrote, thinking included; null where no model played, or nobody counted. */
+  /** Tokens that a model wrote, thinking included; null if no model played, or they were not counted. */
   readonly writtenTokens: number | null;
   readonly ended:
     | { readonly kind: 'scored'; readonly score: number }
     | { readonly kind: 'lost'; readonly loss: Loss }
-    /** A recorded run has those that nobody graded. */
+    /** A recorded run has ungraded rollouts. */
     | { readonly kind: 'ungraded' };
 };
 

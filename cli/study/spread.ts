@@ -54,7 +54,7 @@ function saysOf(lowest: number, highest: number): ItemSays {
   return lowest >= 1 - epsilon ? 'always 1' : 'alike';
 }
 
-/** Shares of the items of which something can be said; null where there are none. */
+/** Shares of the items that can be judged; null if there are no such items. */
 export type Shares = {
   readonly judged: number;
   readonly unknown: number;

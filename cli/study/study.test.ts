@@ -4,7 +4,8 @@ import { usualAssumptions } from './burst.ts';
 import { studyPage } from './page.ts';
 import { describeStudy } from './report.ts';
 import type { StudiedRollout } from './rollout.ts';
-import { type Asked, type Study, studyOf } from './study.ts';
+import type { Study } from './found.ts';
+import { type Asked, studyOf } from './study.ts';
 
 const asked = (rollouts: readonly StudiedRollout[], more: Partial<Asked> = {}): Asked => ({
   environment: 'docs',
@@ -37,7 +38,7 @@ describe('advice', () => {
       topic: 'spread',
       weight: 'look',
       found: '15 % of the items have spread under one-search; 35 % are always 0, 50 % always 1.',
-      todo: 'only these teach, so 85 % of each step’s sandboxes are spent on nothing: take the other items out (or draw 7 times as many a step); for those that are always 1 take harder rows, or let the reward ask for more',
+      todo: 'only these teach, so 85 % of each step’s sandboxes are spent on nothing: take the other items out (or draw 7 times as many a step); for items that are always 1 use harder rows, or make the reward stricter',
     });
   });
 
@@ -139,7 +140,7 @@ describe('a ceiling', () => {
   test('says whether somebody is paid more than people are by each other', () => {
     expect(advice(0.5)).toMatchObject({
       weight: 'good',
-      found: expect.stringContaining('0.71, what second-coder'),
+      found: expect.stringContaining('0.71, the score of second-coder'),
       todo: null,
     });
     expect(advice(0.9)).toMatchObject({

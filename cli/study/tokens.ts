@@ -31,5 +31,10 @@ export async function loadTokenCounter(): Promise<CountTokens> {
 export function onlyInCheckout(cause: unknown): never {
   const next =
     'run the study in a checkout (npm run corral -- study …); it can ask a fleet elsewhere with --url and --key';
-  throw new CommandError('what counts tokens and draws is not installed here', 'this machine', next, cause);
+  throw new CommandError(
+    'the packages for tokens and charts are not installed here',
+    'this machine',
+    next,
+    cause,
+  );
 }

@@ -34,7 +34,7 @@ export type Traces = {
   readonly bigrams: readonly Bigram[];
 };
 
-/** Rollouts that were lost on the way would look short: calls are told of those that came to an end. */
+/** Counts calls of finished rollouts only, because lost rollouts would look short. */
 export function tracesOf(rollouts: readonly StudiedRollout[]): Traces {
   const ended = rollouts.filter((rollout) => rollout.ended.kind !== 'lost');
   const counts = ended.map((rollout) => rollout.calls.length);
@@ -58,7 +58,7 @@ function histogramOf(counts: readonly number[]): readonly number[] {
   return Array.from({ length: most + 1 }, (_, calls) => counts.filter((count) => count === calls).length);
 }
 
-/** As many as anybody reads. */
+/** More would not be read. */
 const longestTold = 5;
 
 const longestOf = (rollouts: readonly StudiedRollout[]): readonly Trace[] =>
@@ -108,7 +108,7 @@ export type Repeats = {
 const examplesTold = 3;
 const longestExample = 120;
 
-/** Null where no arguments are told: nobody knows what was the same. */
+/** Null if no arguments are reported, because then repeats cannot be recognized. */
 function repeatsOf(rollouts: readonly StudiedRollout[]): Repeats | null {
   const ofEach = rollouts.map(({ calls }) => calls.flatMap((call) => textOf(call) ?? []));
   const calls = sum(ofEach.map((texts) => texts.length));

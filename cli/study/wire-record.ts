@@ -25,8 +25,8 @@ export type Recording = {
 };
 
 /**
- * Notes every tool call that is sent with this client, whoever plays: scripts and models are seen by the same eyes, those
- * of the trainer. A call that is sent again is one call, with its last answer.
+ * Records every tool call that this client sends, for scripts and models alike, as the trainer sees it. A repeated call is one
+ * call, with its last answer.
  */
 export function recording(client: HttpClient, countTokens: CountTokens, nowMs: () => number): Recording {
   const seen = new Map<string, { readonly startedMs: number; readonly calls: Map<string, StudiedCall> }>();

@@ -93,7 +93,7 @@ test('what only the reader can fix ends it, with the screen given back first', a
   expect(seen.isOpen).toBe(false);
 });
 
-test('an error that nobody foresaw ends it too, with the screen given back first', async () => {
+test('an unexpected error ends it too, with the screen given back first', async () => {
   const { clock, seen, done } = following(() => Promise.reject(new TypeError('a bug')));
   await clock.advance(100);
   await expect(done).rejects.toThrow('a bug');

@@ -6,7 +6,7 @@ import { timeOfDay } from '../print/amounts.ts';
 import { frameOf, type View } from './frame.ts';
 import type { Screen } from './screen.ts';
 
-/** The gateway reads no more often. */
+/** The gateway does not read more often. */
 const refreshMs = 1_000;
 
 export type FollowOptions = {

@@ -90,9 +90,9 @@ describe('a frame', () => {
       'shell            0         4    17      119  no failure',
       'swe              0         0     1        0  stopped: image_unavailable 12 s ago',
       '',
-      'Processes  1 gateway, 1 controller, 1 not heard of',
+      'Processes  1 gateway, 1 controller, 1 without heartbeat',
       'process     state                    age  version  in hand',
-      'controller  not heard of for 12 s  1 min  0.1.0    9 of 32 starts',
+      'controller  no heartbeat for 12 s  1 min  0.1.0    9 of 32 starts',
       'gateway     serving                1 min  0.1.0    591 requests, 119 in line, 3…',
       'controller  serving                1 min  0.1.0    4 of 32 starts',
       '',
@@ -113,9 +113,9 @@ describe('a frame', () => {
       'shell            0         4    17      119          0  no failure                           feaa7ad650ba',
       'swe              0         0     1        0          0  stopped: image_unavailable 12 s ago  5a4e746ec6fd',
       '',
-      'Processes  1 gateway, 1 controller, 1 not heard of',
+      'Processes  1 gateway, 1 controller, 1 without heartbeat',
       'process     state                    age  version  in hand                              host              pid',
-      'controller  not heard of for 12 s  1 min  0.1.0    9 of 32 starts                       red-controller-1    1',
+      'controller  no heartbeat for 12 s  1 min  0.1.0    9 of 32 starts                       red-controller-1    1',
       'gateway     serving                1 min  0.1.0    591 requests, 119 in line, 35 calls  red-gateway-0       1',
       'controller  serving                1 min  0.1.0    4 of 32 starts                       red-controller-0    1',
     ]);
@@ -129,7 +129,7 @@ describe('a frame', () => {
       'verdicts   in 5 min: 0 scorable, 0 discarded',
       'redis      7.2.4, 12.1 MB of 512.0 MB, noeviction, append-only file',
       '',
-      'Waiting line  nobody waits',
+      'Waiting line  no rollout waits',
       '',
       'Pools  0 templates in use',
       '',
@@ -293,7 +293,7 @@ describe('what others have written', () => {
     const painted = lines.map((line) => paint(line, true)).join('\n');
     expect(painted).toContain('\u001B[31msandbox_lost 3\u001B[0m');
     expect(painted).toContain('\u001B[33mrollout_expired 1\u001B[0m');
-    expect(painted).toContain('\u001B[31mnot heard of for 12 s\u001B[0m');
+    expect(painted).toContain('\u001B[31mno heartbeat for 12 s\u001B[0m');
     expect(lines.map((line) => paint(line, false)).join('\n')).not.toContain('\u001B');
   });
 });

@@ -16,7 +16,7 @@ export type View = {
   readonly footer: string | null;
 };
 
-/** Columns and rows of the screen; Infinity where nobody looks at it. */
+/** Columns and rows of the screen; Infinity if the output is not a terminal. */
 export type Size = { readonly columns: number; readonly rows: number };
 
 /** The screen as lines, at most as wide and as many as it has. What has no room is counted, never silently left out. */
@@ -116,7 +116,7 @@ function redisWords(redis: FleetAnswer['redis']): string {
   ].join(', ');
 }
 
-/** What watching costs, so that nobody has to ask. */
+/** What watching costs. */
 const costOf = ({ told }: View): string =>
   told === null ? '' : `; this reading took ${told.answer.redis.reading_ms.toFixed(1)} ms of Redis’ time`;
 

@@ -8,7 +8,7 @@ type Tone = Blame | 'title';
 /** One line of the screen. */
 export type Line = readonly Span[];
 
-/** The one way from words, whoever's they are, into a line. */
+/** The only way to put words of any origin into a line. */
 export const say = (text: string, tone?: Tone): Span => ({
   text: visibleLine(text),
   ...(tone === undefined ? {} : { tone }),

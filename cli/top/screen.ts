@@ -3,7 +3,7 @@ import { type Line, paint } from './lines.ts';
 
 /** A terminal as a whole screen, until it is given back. */
 export type Screen = {
-  /** Nobody draws elsewhere. */
+  /** Only a terminal is drawn on. */
   readonly isTerminal: boolean;
   /**
    * Takes the screen. `onEnd` is called for `q`, Ctrl-C, a signal that ends the process, and when the terminal is gone; `onResize`
@@ -35,7 +35,7 @@ export type Streams = {
     readonly rows: number;
     write(text: string): unknown;
   };
-  /** The process, which is told of signals and of its own end. */
+  /** The process, which receives signals and an event at its end. */
   readonly signals: Emitter;
   readonly inColour: boolean;
 };
@@ -50,7 +50,7 @@ const restOfScreen = '\u001B[J';
 const usual = { columns: 80, rows: 24 };
 
 const escape = '\u001B';
-/** `q` and Ctrl-C; also Ctrl-D, by which a terminal says that there is no more. */
+/** `q` and Ctrl-C; also Ctrl-D, which ends a terminal's input. */
 const endKeys = ['q', 'Q', '\u0003', '\u0004'];
 
 /** Keys with a name of their own come as an escape and letters, some of them these. */
@@ -77,7 +77,7 @@ export function screenOver({ input, output, signals, inColour }: Streams): Scree
       output.write(giveBack);
     };
     for (const signal of ends) signals.on(signal, onEnd);
-    // Whatever ends the process, an error that nobody foresaw too.
+    // At every end of the process, unexpected errors included.
     signals.on('exit', close);
     // A terminal that is gone; stays for what is still written then.
     output.on('error', onEnd);
@@ -99,7 +99,7 @@ export function screenOver({ input, output, signals, inColour }: Streams): Scree
   return { isTerminal: output.isTTY, open };
 }
 
-/** Colours where a terminal shows them and nobody has asked for none (no-color.org). */
+/** Colors if the terminal shows them and NO_COLOR is not set (no-color.org). */
 export const processScreen: Screen = screenOver({
   input: process.stdin,
   output: process.stdout,

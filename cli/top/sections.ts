@@ -5,10 +5,10 @@ import { type Column, layColumns, type Line, say, type Span } from './lines.ts';
 /** A list under a title, which may be shown in part. */
 export type Section = {
   readonly title: string;
-  /** What stands beside the title: how many there are, in words. */
+  /** The text next to the title: how many there are, in words. */
   readonly note: string;
   readonly rows: number;
-  /** Rows that nobody has told. */
+  /** Rows that the gateway left out. */
   readonly untold: number;
   /** The titles of the columns, then the first `count` rows, in `width` columns. */
   readonly show: (count: number, width: number) => readonly Line[];
@@ -55,7 +55,7 @@ function lineNote(
   { rollouts: all, runs: told, others, runs_left_out: left }: FleetAnswer['waiting'],
   sees: string,
 ) {
-  if (all === 0) return 'nobody waits';
+  if (all === 0) return 'no rollout waits';
   const inRuns = told.length + others.runs + left;
   if (inRuns === 0) return `${counted(all, rollouts)} whose callers are silent`;
   const notes = [
@@ -69,7 +69,7 @@ function lineNote(
 
 type Template = FleetAnswer['templates'][number];
 
-/** Sandboxes by template, those first that somebody waits for. */
+/** Sandboxes by template, templates with waiting rollouts first. */
 export function poolSection({ templates, templates_left_out: left }: FleetAnswer): Section {
   const sorted = templates.toSorted(
     (a, b) => b.waiting - a.waiting || sandboxesOf(b) - sandboxesOf(a) || (nameOf(a) < nameOf(b) ? -1 : 1),
@@ -100,7 +100,7 @@ function startsOf({ breaker, last_failure: last }: Template): Span {
 
 type Process = FleetAnswer['processes'][number];
 
-/** Gateways and controllers; those that fell silent first, those that left in order last. */
+/** Gateways and controllers: silent processes first, processes that left in order last. */
 export function processSection({ processes }: FleetAnswer): Section {
   const sorted = processes.toSorted(
     (a, b) => ranks[a.state] - ranks[b.state] || (orderOf(a) < orderOf(b) ? -1 : 1),
@@ -127,18 +127,18 @@ function processNote(processes: readonly Process[]): string {
   const gateways = counted(of('gateway'), ['gateway', 'gateways']);
   const silent = processes.filter(({ state }) => state === 'silent').length;
   const controllers = counted(of('controller'), ['controller', 'controllers']);
-  return `${gateways}, ${controllers}${silent === 0 ? '' : `, ${silent} not heard of`}`;
+  return `${gateways}, ${controllers}${silent === 0 ? '' : `, ${silent} without heartbeat`}`;
 }
 
 /** The largest unit alone. */
 const roughly = (ms: number) => age(ms).split(' ').slice(0, 2).join(' ');
 
 function stateOf({ state, heard_ms: heardMs }: Process): Span {
-  if (state === 'silent') return say(`not heard of for ${age(heardMs)}`, 'infrastructure');
+  if (state === 'silent') return say(`no heartbeat for ${age(heardMs)}`, 'infrastructure');
   return say(state === 'left' ? `left ${age(heardMs)} ago` : state);
 }
 
-/** The share of the requests that a gateway takes at most from which on it is told how many that are. */
+/** The share of a gateway's maximum requests from which on their number is shown. */
 const worthTelling = 0.25;
 
 function inHand({ state, in_hand: has, at_most: atMost }: Process): string {

@@ -6,7 +6,7 @@ import type { DataState } from '#src/protocol/node/parts.ts';
 import { DataAnswer, LimitationsAnswer } from '#src/protocol/node/wire.ts';
 import { bytes, duration } from '../print/amounts.ts';
 
-/** A build that takes seconds is told a few times, and one that takes minutes not a hundred times. */
+/** A build of seconds is reported a few times, a build of minutes not a hundred times. */
 const lookEveryMs = 1_000;
 const tellEveryMs = 5_000;
 

@@ -12,12 +12,7 @@ export type DemoNamespace = {
   remove(): Promise<void>;
 };
 
-/** The brackets keep the shell that looks for it from finding itself. */
-const killSandboxd = [
-  'sh',
-  '-c',
-  'kill -KILL $(grep -l "sandboxd/[m]ain" /proc/[0-9]*/cmdline | cut -d/ -f3)',
-];
+const killSandboxd = ['sh', '-c', 'kill -KILL $(grep -lx sandboxd /proc/[0-9]*/comm | cut -d/ -f3)'];
 
 const removeDeadlineMs = 60_000;
 const removeEveryMs = 500;

@@ -95,5 +95,6 @@ function expectationLine(one: Expectation): string {
 const figure = (value: number | null) => (value === null ? '   –' : value.toFixed(2));
 const ms = (value: number | null) => (value === null ? '–' : `${Math.round(value)} ms`);
 const bytes = (value: number | null) => (value === null ? '–' : `${value} B`);
+/** Of the figures as they are shown, so that a reader who subtracts them finds the same. */
 const signed = (from: number | null, to: number | null) =>
-  from === null || to === null ? 'no mean' : (to - from).toFixed(2);
+  from === null || to === null ? 'no mean' : (Number(to.toFixed(2)) - Number(from.toFixed(2))).toFixed(2);

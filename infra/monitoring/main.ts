@@ -6,6 +6,6 @@ try {
   await monitoringPrograms((line) => console.error(`setup: ${line}`));
 } catch (error) {
   if (!(error instanceof CommandError)) throw error;
-  // Whoever tests something else can do without.
+  // All other tests run without these programs.
   console.error(`setup: ${error.message}\n  only the tests of alerts need them; next: ${error.next}`);
 }

@@ -19,8 +19,8 @@ const packages = ['prometheus', 'prometheus-alertmanager'] as const;
 const downloadTimeoutMs = 300_000;
 
 /**
- * Where the programs are; fetches what is missing, and tells a line before and after. Programs on the PATH are as good. Throws a
- * CommandError where there are none and none can be fetched.
+ * Finds the programs, on the PATH too. Fetches missing programs, and reports a line before and after. Throws a CommandError if a
+ * program is missing and cannot be fetched.
  */
 export async function monitoringPrograms(told: (line: string) => void): Promise<MonitoringPrograms> {
   const found = inFolder(cacheFolder()) ?? onPath();
@@ -57,7 +57,7 @@ async function fetchInto(folder: string, told: (line: string) => void): Promise<
     await chmod(work, 0o755);
     await download(work);
     for (const name of await debsIn(work)) await run(['dpkg', '-x', join(work, name), join(work, 'root')]);
-    // Renamed one by one: whoever looks finds a whole program or none, and two may fetch at once.
+    // Renamed one by one, so that a program is either whole or absent, and two processes may fetch at once.
     for (const name of names) await rename(join(work, 'root/usr/bin', name), join(folder, name));
   } finally {
     await rm(work, { recursive: true, force: true });
@@ -65,7 +65,7 @@ async function fetchInto(folder: string, told: (line: string) => void): Promise<
   told('Prometheus, promtool and amtool are there');
 }
 
-/** The lists of packages may be missing, or name a version that the mirror has no more: then they are fetched first. */
+/** Fetches the package lists first if they are missing, or name a version that the mirror no longer has. */
 async function download(cwd: string): Promise<void> {
   const argv = ['apt-get', 'download', ...packages];
   if ((await tryRun(argv, { cwd, timeoutMs: downloadTimeoutMs })) !== null) return;

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { chmod, constants, copyFile, link, mkdir, realpath } from 'node:fs/promises';
+import { chmod, constants, copyFile, link, mkdir, realpath, symlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { nativePrograms, payloadLayout } from '#src/protocol/sandboxd/payload-layout.ts';
@@ -17,10 +17,10 @@ export async function copyRuntime(dir: string): Promise<void> {
   const node = await realpath(process.execPath);
   const libraries = join(dir, payloadLayout.libraries);
   await mkdir(libraries);
-  await chmod(dir, readableMode);
   await linkOrCopy(node, join(dir, payloadLayout.node));
   for (const program of nativePrograms)
     await copyReadable(nativeFile(program, process.arch), join(dir, payloadLayout[program]));
+  await symlink(join('..', payloadLayout.node), join(dir, payloadLayout.daemon));
   for (const library of parseLdd((await run('ldd', [node])).stdout)) {
     const name = isLoader(library) ? basename(payloadLayout.loader) : basename(library);
     await copyReadable(await realpath(library), join(libraries, name));

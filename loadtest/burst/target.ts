@@ -47,7 +47,7 @@ function mayOnlyPlay({ evidence }: Record<string, unknown>): boolean {
 function refused({ url }: Target, status: number, { code, message }: Record<string, unknown>): CommandError {
   if (typeof code !== 'string') {
     const said = `${url} answered ${status} with something that is not Corral's`;
-    return new CommandError(said, 'yours', 'check --url, and what proxy stands before the gateway');
+    return new CommandError(said, 'yours', 'check --url, and proxies before the gateway');
   }
   const said = `${String(message)} (${code})`;
   if (code === 'unauthorized') return new CommandError(said, 'yours', 'give a valid key with --key');

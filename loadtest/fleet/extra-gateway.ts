@@ -20,7 +20,7 @@ const startDeadlineMs = 60_000;
 
 /** Starts it beside the fleet's own, on a port of its own, with the same key and these settings, and keeps it running. */
 export async function startExtraGateway(
-  fleet: Pick<Fleet, 'stateDir' | 'apiKey'>,
+  fleet: Pick<Fleet, 'stateDir' | 'servicesDir' | 'apiKey'>,
   environmentsDir: string,
   onEvent: (event: PartEvent) => void = () => undefined,
   settings: Readonly<Record<string, string>> = {},
@@ -30,6 +30,7 @@ export async function startExtraGateway(
   const spec = gatewayPart({
     folder,
     engine: { kind: 'local', payloadDir: folder.payload },
+    servicesDir: fleet.servicesDir,
     environmentsDir,
     policyFile: null,
     gatewayPort,

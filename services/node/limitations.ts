@@ -31,7 +31,7 @@ const unlimitedSockets =
   'The number of a sandbox’s sockets is not limited on this host: their unread and unfinished data can take memory of the host beyond the memory limit. A limit takes node as root, Linux 5.9, and no other program that answers system calls (seccomp).';
 
 const readOnlyRoots =
-  'The root of a sandbox from an image’s folder (rootfs) is read-only on this host; /workspace, /tmp and the folders that an environment names are empty at the start, and files cannot be renamed between them. A writable root takes node as root, user ids of each sandbox’s own, Linux 5.19, and folders on a file system whose owners the kernel can shift: ext4, xfs, btrfs or tmpfs, not the overlay that is a container’s root.';
+  'The root of a sandbox from an image’s folder (rootfs) is read-only on this host; /workspace, /tmp, /var/tmp and the folders that an environment names are empty at the start, and files cannot be renamed between them. A writable root takes node as root, user ids of each sandbox’s own, Linux 5.19, and folders on a file system whose owners the kernel can shift: ext4, xfs, btrfs or tmpfs, not the overlay that is a container’s root.';
 
 /** v2 counts by itself who lacked memory; see `memory-account.ts`. */
 function limitationsOfBlame({ groups, ids, kernelKills }: HostParts): readonly string[] {
@@ -71,5 +71,6 @@ const sharedIdsLimitations = (reason: string) => [
 const singleUserLimitations = [
   'isolation: single-user. Node is not root, so commands run under sandboxd’s own user: they can read and signal it, and a sandbox that ends while a command runs may be the command’s doing.',
   'isolation: single-user. A grader is the same user as the policy: what it runs of the policy’s can read its files and write its score.',
-  '/workspace and /tmp each have the whole disk limit, where they share one on a host where node is root.',
+  'Node is not root: commands cannot listen on ports below 1024, and cannot send pings.',
+  '/workspace, /tmp, /var/tmp and the home each have the whole disk limit, where they share one on a host where node is root.',
 ];

@@ -1,4 +1,4 @@
-import { sandboxdArgv } from '#src/protocol/sandboxd/payload-layout.ts';
+import { namelessSandboxdArgv } from '#src/protocol/sandboxd/payload-layout.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { createLogger } from '#src/platform/logging.ts';
 import { onShutdown } from '#src/platform/shutdown.ts';
@@ -16,7 +16,7 @@ const starting = startNode({
   config,
   log,
   clock: systemClock,
-  sandboxdArgv: sandboxdArgv(places.payload),
+  sandboxdArgv: namelessSandboxdArgv(places.payload),
   trial: tryOneSandbox,
 });
 // Before it serves: a signal in between must not leave what has been started.

@@ -44,19 +44,20 @@ export type Daemon = {
   readonly leaders: Leaders;
   readonly turns: Turns;
   readonly background: BackgroundTime;
+} & Around;
+
+/** What a daemon does outside of itself. */
+export type Around = {
   /** Ends this process; called when the binding's time has passed. */
   readonly end: (exitCode: number) => void;
+  /** Plays a first call through, in advance; see `rehearsal.ts`. */
+  readonly rehearse: (daemon: Daemon) => Promise<void>;
 };
 
 /** What this life has been through beside its calls. */
 export type Done = { probed: boolean; filesPut: number };
 
-export function createDaemon(
-  config: Config,
-  env: NodeJS.ProcessEnv,
-  boot: string,
-  end: (exitCode: number) => void,
-): Daemon {
+export function createDaemon(config: Config, env: NodeJS.ProcessEnv, boot: string, around: Around): Daemon {
   const leaders = new Leaders();
   const turns = new Turns();
   const outputs = new Outputs(outputRoomBytes);
@@ -66,7 +67,20 @@ export function createDaemon(
   const done = { probed: false, filesPut: 0 };
   const uploads = new Uploads(maxCallsOfLife);
   const binding = new Binding();
-  return { config, env, boot, binding, journal, outputs, uploads, done, leaders, turns, background, end };
+  return {
+    config,
+    env,
+    boot,
+    binding,
+    journal,
+    outputs,
+    uploads,
+    done,
+    leaders,
+    turns,
+    background,
+    ...around,
+  };
 }
 
 export function identityOf({ config, boot, binding, journal, done }: Daemon): Identity {
@@ -89,8 +103,7 @@ export function lookedOver(daemon: Daemon): void {
   if (daemon.done.probed) return;
   daemon.done.probed = true;
   setTimeout(() => {
-    if (daemon.binding.state !== 'unbound') return;
-    void import('./rehearsal.ts').then(({ rehearse }) => rehearse(daemon));
+    if (daemon.binding.state === 'unbound') void daemon.rehearse(daemon);
   }, daemon.config.rehearseAfterMs).unref();
 }
 

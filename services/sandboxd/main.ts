@@ -18,10 +18,16 @@ const killsTakeMs = 250;
 const terminatedExitCode = 143;
 
 async function main(): Promise<void> {
+  // Node's own names for a process: a policy that stops its server by `pkill node` or `pkill MainThread` does not mean this one.
+  process.title = 'sandboxd';
   const config = readConfig(process.env, process.getuid?.() ?? 0, process.cwd());
   const boot = randomHex(12);
   const env = imageEnvironment(process.env, config);
-  const daemon = createDaemon(config, env, boot, (exitCode) => process.exit(exitCode));
+  const daemon = createDaemon(config, env, boot, {
+    end: (exitCode) => process.exit(exitCode),
+    // Most sandboxes get a rollout before they have rehearsed, and do not need this code.
+    rehearse: async (played) => (await import('./rehearsal.ts')).rehearse(played),
+  });
   // As pid 1 we would otherwise not even notice these.
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.once(signal, () => {

@@ -52,7 +52,10 @@ export async function rehearse({ config, env, boot, binding }: Daemon): Promise<
   if (config.userMode === 'two-user' && mayLive(config.policyUid)) return;
   const startMs = monotonicMs();
   try {
-    const played = createDaemon({ ...config, tokenSha256: sha256Hex(token) }, env, boot, () => {});
+    const played = createDaemon({ ...config, tokenSha256: sha256Hex(token) }, env, boot, {
+      end: () => {},
+      rehearse: () => Promise.resolve(),
+    });
     // Said here first, so that the one which is played repeats it: the first starts the clock that ends a sandbox.
     played.binding.bind(bind, monotonicMs());
     const answers = await play(played);

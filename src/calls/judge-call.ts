@@ -70,7 +70,7 @@ type Unusable = Exclude<BackendWord, { kind: 'good' }>;
 function dependencyFailed(work: Tracked, answer: CallAnswer, backend?: Unusable): Settlement {
   const ran = ranAs(answer);
   const code = 'dependency_failed';
-  const said = answer.stderr.head.slice(0, 500);
+  const said = saidOf(answer);
   const evidence = { tool: work.tool, exit_code: ran.exitCode, said, ...probeEvidence(work, backend) };
   const suspected = backend === undefined || isProven(backend) ? null : 'dependency';
   return settlementOf(work, {
@@ -79,6 +79,14 @@ function dependencyFailed(work: Tracked, answer: CallAnswer, backend?: Unusable)
     code,
     taint: { code, evidence, suspected },
   });
+}
+
+const saidCharacters = 500;
+
+/** The beginning of stderr. Tools have one stream for both, and what a failure says is at its end. */
+function saidOf({ stdout, stderr }: CallAnswer): string {
+  if (stderr.head !== '') return stderr.head.slice(0, saidCharacters);
+  return (stdout.head + stdout.tail).slice(-saidCharacters);
 }
 
 /** What a probe saw, and nothing speaks against it. */

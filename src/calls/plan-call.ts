@@ -78,6 +78,8 @@ export type Exec = {
   readonly stdin?: string;
   /** `argv` is `sh -c` and a text of the caller's, which bash runs if the image has bash. */
   readonly preferBash?: true;
+  /** stderr comes in stdout, in the order of writing. */
+  readonly merge?: true;
   /** Whose id it must run under; commands have one, which the environment chose. */
   readonly user?: 'policy' | 'root';
   /** Kept of each stream; without it as of the environment's tools. */

@@ -3,7 +3,6 @@ import type { Json } from '../model/grader.ts';
 import { isIdText } from '../model/ids.ts';
 import type { CallStore, KeptText, ToldCall } from '../ports/fleet/calls.ts';
 import type { CallSummary, RolloutRecord } from '../ports/fleet/records.ts';
-import type { Costs } from './graders/evaluation.ts';
 
 /**
  * What a rollout's calls were, as graders are told: each with what it asked for and what came of it, in the order in which
@@ -15,6 +14,9 @@ export type Story = {
   /** Calls of which a text is not whole. */
   readonly missing: { readonly arguments: number; readonly outputs: number };
 };
+
+/** What all of its commands took together; `timeMs` includes `backgroundMs`, which they worked between calls. */
+export type Costs = { readonly timeMs: number; readonly backgroundMs: number; readonly bytes: number };
 
 /** What is told of a call beside its texts. */
 type ToldSummary = Pick<

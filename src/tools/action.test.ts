@@ -34,6 +34,7 @@ describe('a command', () => {
       kind: 'exec',
       argv: ['ls', '/repos/fastify', '{item.repo-name}'],
       env: { CORRAL_ITEM_REPO_NAME: 'fastify' },
+      merge: true,
     });
   });
 });

@@ -22,7 +22,7 @@ export function actionOf(
   const argv = tool.run.argv.map((element) =>
     fillPlaceholders(element, (name) => valueOf(name, args, exposed)),
   );
-  return { kind: 'exec', argv, env: itemVariables(exposed) };
+  return { kind: 'exec', argv, env: itemVariables(exposed), merge: true };
 }
 
 type Index = Extract<Tool['run'], { kind: 'index' }>;

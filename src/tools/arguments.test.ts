@@ -12,15 +12,20 @@ describe('arguments as they come', () => {
 
   test.each([
     ['text that is no JSON', 'ls -l'],
-    ['empty text', ''],
     ['a JSON list', '["ls"]'],
-    ['JSON null', 'null'],
     ['a number', 7],
     ['a list', ['ls']],
     ['a megabyte of brackets', `{"a": ${'['.repeat(500_000)}${']'.repeat(500_000)}}`],
   ])('%s is the failure of the model', (_what, raw) => {
     expect(parseArguments(raw)).toMatchObject({ ok: false });
   });
+
+  test.each(['', ' \n', 'null', null])(
+    '%j is the empty object, as models write for a tool without arguments',
+    (raw) => {
+      expect(parseArguments(raw)).toEqual({ ok: true, value: {} });
+    },
+  );
 
   test('half a character becomes the replacement character, as it would for the command', () => {
     const raw = String.raw`{"a": ["\ud800x"]}`;

@@ -21,11 +21,11 @@ const maxValues = 10_000;
 export const mostArgumentBytes = 1024 * 1024 + 64 * 1024;
 
 /**
- * The arguments object of a call, from JSON text or as it came. Never throws: what is no object is the model's
- * failure. Half characters (lone surrogates) become U+FFFD, as they would on the way into any command.
+ * The arguments object of a call, from JSON text or as it came. Models write nothing or null for a tool without arguments, so
+ * both are the empty object. Never throws: anything else that is no object is the model's failure. Half characters (lone surrogates) become U+FFFD, as they would on the way into any command.
  */
 export function parseArguments(raw: Json): Arguments {
-  const value = typeof raw === 'string' ? fromText(raw) : raw;
+  const value = (typeof raw === 'string' ? fromText(raw) : raw) ?? {};
   if (value instanceof SyntaxError) return bad(`they are not valid JSON: ${value.message}`);
   if (!isObject(value)) return bad('they must be a JSON object');
   const trouble = troubleIn(value);
@@ -41,6 +41,7 @@ export function argumentsOf(written: Written): Arguments {
 const bad = (reason: string): Arguments => ({ ok: false, reason });
 
 function fromText(text: string): Json | SyntaxError {
+  if (text.trim() === '') return {};
   try {
     return JSON.parse(text) as Json;
   } catch (error) {

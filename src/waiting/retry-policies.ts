@@ -7,19 +7,19 @@ import { LinkError } from '../ports/sandbox-link.ts';
  * Everything that is tried again in gateways and controllers, a row each, complete by type; `retries.ts` is the loop that
  * all rows share. docs/retries.md is written from here, together with what Redis, BullMQ and trainers try again.
  *
- * A row that stands inside another fails for good where its tries are used up, or is of another kind of failure: two rows
- * that wait out the same trouble, one within the other, would multiply.
+ * A row inside another row fails permanently when its tries are used up, or handles another kind of failure. If two nested
+ * rows waited out the same trouble, their tries would multiply.
  */
 export type RetryPolicy = {
   /** What is tried again, on which failures, and until when, for a person. */
   readonly what: string;
   readonly on: string;
   readonly until: string;
-  /** Which failures those are; beside them those that a try itself names by throwing `NotYet`. */
+  /** The failures to retry, in addition to the failures that a try names by throwing `NotYet`. */
   readonly again: (thrown: unknown) => boolean;
   readonly mostTries: number;
   readonly pauses: Pauses;
-  /** Its own time; for ever where only the time of whoever asks counts. */
+  /** Its own time; forever if only the caller's time counts. */
   readonly withinMs: number;
   /** The files that try. */
   readonly by: readonly string[];
@@ -305,7 +305,7 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
     mostTries: always,
     // A connection that broke is mostly one broken connection: the next is made at once, and a daemon that starts gets time.
     pauses: { firstMs: 10, factor: 5, longestMs: 400 },
-    // An identity takes a millisecond, and everybody’s requests wait for the slowest answer.
+    // An identity takes a millisecond, and all requests wait for the slowest answer.
     withinMs: 1_500,
     by: ['src/recovery/ask.ts'],
   },
@@ -315,7 +315,7 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
     until: 'for ever',
     again: isOneOf('state_unavailable'),
     mostTries: always,
-    // A start that comes a second late is none that anybody waits for.
+    // No rollout waits for a start that comes a second late.
     pauses: { firstMs: 1_000, factor: 1, longestMs: 1_000 },
     withinMs: always,
     by: ['src/adapters/redis/fleet-state.ts'],

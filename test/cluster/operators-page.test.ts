@@ -54,7 +54,7 @@ async function createSandbox(): Promise<void> {
 }
 
 test('the operators’ page creates a fleet’s objects, shows who has which pod, and removes all of it', async () => {
-  expect(await runSection('What is created in it')).toContain(
+  expect(await runSection('Created objects')).toContain(
     `networkpolicy.networking.k8s.io/${fleet}-sandboxes created`,
   );
   await createSandbox();

@@ -70,13 +70,13 @@ test('a sandbox that was lost is counted as a failure of infrastructure', async 
     .toMatchObject({ blame: { infrastructure: 1 }, codes: { sandbox_lost: 1 } });
 });
 
-test('a controller that was killed is told as not heard of, beside the one that took its place', async () => {
+test('a killed controller is shown as silent, next to the controller that replaced it', async () => {
   await corral.killPart('controller');
   await expect
     .poll(processesSeen, soon)
     .toEqual(new Set(['controller serving', 'controller silent', 'gateway serving']));
   const { printed } = await top();
-  expect(printed).toMatch(/^controller {2}not heard of for \d+ s /m);
+  expect(printed).toMatch(/^controller {2}no heartbeat for \d+ s /m);
 });
 
 test('a key that is wrong is told as the caller’s mistake, and nothing of the fleet is shown', async () => {

@@ -57,7 +57,7 @@ describe('the operators’ page lists exactly', () => {
     const told = created.map(({ kind, metadata: { name } }) =>
       kind === 'Namespace' ? kind : `${kind} ${name.replace('mirrors', 'CLASS')}`,
     );
-    const listed = listedIn('What is created in it').flatMap(objectsOf);
+    const listed = listedIn('Created objects').flatMap(objectsOf);
     expect(listed.toSorted()).toEqual(told.toSorted());
   });
 

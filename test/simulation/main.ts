@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { type Actor, actors } from './actors/actor.ts';
+import { actors, steps } from './actors/actor.ts';
 import { hunt, writeFound } from './bugs/hunt.ts';
 import { type PlantedBug, plantedBugNames } from './bugs/planted-bugs.ts';
 import { RealScripts } from './fleet/real-scripts.ts';
@@ -11,7 +11,7 @@ import { storyLines, verdictLines } from './tell.ts';
 /**
  * `npm run sim -- --seed N [--steps M] [--rollouts R] [--bug NAME]` tells one seed's story; `--seeds COUNT` runs so many
  * from there on and tells of those that break; `--actor adversary` or `honest_fault` plays worlds in which only the policies or the
- * machines fail sandboxes, and counts what came of it; `--planted` looks for every planted bug, and
+ * machines fail sandboxes, and counts what came of it, with `--together STEP` all rollouts of a world alike; `--planted` looks for every planted bug, and
  * writes down by which seed each is found, where the tests look first.
  */
 const { values } = parseArgs({
@@ -22,6 +22,7 @@ const { values } = parseArgs({
     seeds: { type: 'string', default: '1' },
     bug: { type: 'string' },
     actor: { type: 'string' },
+    together: { type: 'string' },
     planted: { type: 'boolean', default: false },
   },
 });
@@ -111,23 +112,19 @@ async function huntAll(): Promise<boolean> {
 }
 
 function options(): Omit<SimulationOptions, 'seed'> {
-  const { steps, rollouts, bug, actor } = values;
+  const { rollouts, bug, actor, together } = values;
   return {
-    ...(steps === undefined ? {} : { steps: Number(steps) }),
+    ...(values.steps === undefined ? {} : { steps: Number(values.steps) }),
     ...(rollouts === undefined ? {} : { rollouts: Number(rollouts) }),
-    ...(bug === undefined ? {} : { bug: knownBug(bug) }),
-    ...(actor === undefined ? {} : { actor: knownActor(actor) }),
+    ...(bug === undefined ? {} : { bug: known('planted bug', plantedBugNames, bug) }),
+    ...(actor === undefined ? {} : { actor: known('actor', actors, actor) }),
+    ...(together === undefined ? {} : { together: known('step', steps, together) }),
   };
 }
 
-function knownActor(actor: string): Actor {
-  const known = actors.find((one) => one === actor);
-  if (known !== undefined) return known;
-  throw new Error(`no actor "${actor}"; there are ${actors.join(', ')}`);
-}
-
-function knownBug(name: string) {
-  const known = plantedBugNames.find((bug) => bug === name);
-  if (known !== undefined) return known;
-  throw new Error(`no bug "${name}" is planted; there are:\n  ${plantedBugNames.join('\n  ')}`);
+/** `name` as one of `names`; `what` they are, for a person. */
+function known<Name extends string>(what: string, names: readonly Name[], name: string): Name {
+  const found = names.find((one) => one === name);
+  if (found !== undefined) return found;
+  throw new Error(`no ${what} "${name}"; there are:\n  ${names.join('\n  ')}`);
 }

@@ -1,5 +1,5 @@
 import { type PlantedBug, plantedBugs } from './bugs/planted-bugs.ts';
-import type { Actor } from './actors/actor.ts';
+import type { Actor, Step } from './actors/actor.ts';
 import { planDisasters } from './disasters.ts';
 import { withTimersOf } from './engine/world-timers.ts';
 import { Narrator } from './fleet/narrator.ts';
@@ -17,6 +17,8 @@ export type SimulationOptions = {
   readonly steps?: number;
   readonly rollouts?: number;
   readonly actor?: Actor;
+  /** The step at which the actor does the same to all rollouts; default: to each its own, at any step. */
+  readonly together?: Step;
   /** A mistake that is planted into this world. */
   readonly bug?: PlantedBug;
 };
@@ -43,7 +45,7 @@ const defaultSteps = 2_500;
 /** A world without faults comes to rest within this: hard life, a breaker's probes and a lost ticket together. */
 const restWithinMs = 400_000;
 /** Far beyond what any world needs: one that is still busy then runs in a circle. */
-const mostSteps = 30_000;
+const mostSteps = (rollouts: number) => 30_000 * Math.max(1, rollouts / mostRollouts);
 /** Looked at so often whether everything has come to rest. */
 const lookEverySteps = 50;
 
@@ -52,8 +54,8 @@ export async function simulate(scripts: RealScripts, options: SimulationOptions)
   const { seed, steps = defaultSteps, bug } = options;
   const planted: Planted = bug === undefined ? {} : plantedBugs[bug];
   const rollouts = options.rollouts ?? 1 + (seed % mostRollouts);
-  const { actor = planted.actor ?? null } = options;
-  const world = new World({ seed, actor, rollouts, scripts, planted });
+  const { actor = planted.actor ?? null, together = null } = options;
+  const world = new World({ seed, actor, together, rollouts, scripts, planted });
   const inspector = createInspector(world);
   const violation = await withTimersOf(world.scheduler, () => runWorld(world, inspector, steps));
   // Nothing of this world may go on in the next.
@@ -68,7 +70,7 @@ async function runWorld(world: World, inspector: Inspector, steps: number): Prom
   planDisasters(world);
   let restBeginsMs = 0;
   for (let step = 1; ; step += 1) {
-    if (!(await world.scheduler.step()) || step > mostSteps)
+    if (!(await world.scheduler.step()) || step > mostSteps(world.planned.length))
       return { invariant: 'comes to rest', detail: stuck(world, step) };
     narrator.look(world.redis.scripts.state);
     const violation = inspector.inspect();

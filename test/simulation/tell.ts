@@ -54,13 +54,14 @@ function endingWords({ endings, planned }: Report): string {
 
 /** Everything that a run depends on but the code itself. */
 function replayCommand({ options }: Report): string {
-  const { seed, steps, rollouts, bug, actor } = options;
+  const { seed, steps, rollouts, bug, actor, together } = options;
   const given = [
     `--seed ${seed}`,
     ...(steps === undefined ? [] : [`--steps ${steps}`]),
     ...(rollouts === undefined ? [] : [`--rollouts ${rollouts}`]),
     ...(bug === undefined ? [] : [`--bug '${bug}'`]),
     ...(actor === undefined ? [] : [`--actor ${actor}`]),
+    ...(together === undefined ? [] : [`--together ${together}`]),
   ];
   return `npm run sim -- ${given.join(' ')}`;
 }

@@ -6,7 +6,7 @@ import type { FleetEvent } from '#src/ports/event-log.ts';
 import type { DependencyStore } from '#src/ports/fleet/dependencies.ts';
 import type { GradeStore } from '#src/ports/fleet/grades.ts';
 import type { SandboxLink } from '#src/ports/sandbox-link.ts';
-import type { Actor } from './actors/actor.ts';
+import type { Actor, Step } from './actors/actor.ts';
 import { actedDaemons, Stage } from './actors/stage.ts';
 import { Chance } from './engine/chance.ts';
 import { Faults } from './engine/faults.ts';
@@ -20,7 +20,7 @@ import { type RedisHost, redisLine } from './fleet/redis-line.ts';
 import { TicketQueue } from './fleet/ticket-queue.ts';
 import { controllerPorts, runController, startBudget } from './processes/controllers.ts';
 import { type Gateway, gatewayWorld, startGateway } from './processes/gateways.ts';
-import { Backend } from './processes/backend.ts';
+import { Backend, type RecordedProbe } from './processes/backend.ts';
 import { judgePost } from './processes/judge.ts';
 import { type MakeDaemon, Sandboxes } from './sandbox/sandboxes.ts';
 import { simLink } from './sandbox/sim-link.ts';
@@ -64,6 +64,8 @@ export type WorldOptions = {
   readonly seed: number;
   /** The only one that does anything there; null: faults of all kinds. */
   readonly actor: Actor | null;
+  /** A step at which the actor does the same to all rollouts; null: to each its own, at any step. */
+  readonly together: Step | null;
   readonly rollouts: number;
   readonly scripts: RealScripts;
   readonly planted: Planted;
@@ -106,11 +108,11 @@ export class World {
   #controllers: SimProcess[] = [];
   #started = 0;
 
-  constructor({ seed, actor, rollouts, scripts, planted }: WorldOptions) {
+  constructor({ seed, actor, together, rollouts, scripts, planted }: WorldOptions) {
     this.seed = seed;
     this.#planted = planted;
     this.#chance = new Chance(`seed ${seed}`);
-    this.stage = actor === null ? null : new Stage(actor, seed);
+    this.stage = actor === null ? null : new Stage(actor, seed, together);
     const environments = actor === null ? usualEnvironments : environmentsOfActors;
     this.planned = planRollouts(this.#chance.fork('plan'), rollouts, environments);
     this.story = new Story(this.scheduler);
@@ -248,10 +250,12 @@ export class World {
       return turn;
     };
     const record: DependencyStore['record'] = async (probed, beganAtMs, failed) => {
+      const beganMs = begun.get(beganAtMs) ?? this.scheduler.nowMs;
+      const probe: RecordedProbe = { beganMs, recordedMs: null, failed: failed !== null };
+      // Redis may have it, and others may have acted on it, long before its reply arrives.
+      this.backend.recorded.push(probe);
       await dependencies.record(probed, beganAtMs, failed);
-      const { nowMs } = this.scheduler;
-      const beganMs = begun.get(beganAtMs) ?? nowMs;
-      this.backend.recorded.push({ beganMs, recordedMs: nowMs, failed: failed !== null });
+      probe.recordedMs = this.scheduler.nowMs;
     };
     return { ...dependencies, takeTurn, record };
   }

@@ -17,7 +17,7 @@ export type ExtraController = {
 
 /** Starts it beside the fleet's own, over the same engine, with an environment folder that may be another one. */
 export async function startExtraController(
-  { stateDir, apiKey }: Pick<RunningFleet, 'stateDir' | 'apiKey'>,
+  { stateDir, servicesDir, apiKey }: Pick<RunningFleet, 'stateDir' | 'servicesDir' | 'apiKey'>,
   environmentsDir: string,
   engine: Engine,
 ): Promise<ExtraController> {
@@ -26,6 +26,7 @@ export async function startExtraController(
   const spec = controllerPart({
     folder,
     engine,
+    servicesDir,
     environmentsDir,
     policyFile: null,
     gatewayPort: 0,

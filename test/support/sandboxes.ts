@@ -4,6 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buildPayload } from '#infra/payload/payload.ts';
+import { bundleServices } from '#infra/services/bundle-services.ts';
 import { createLocalProvider, type LocalProvider } from '#src/adapters/local/provider.ts';
 import { templateDigest } from '#src/model/ids.ts';
 import { anyPlace, type Template } from '#src/model/environment.ts';
@@ -39,8 +40,9 @@ export type TestNodeOptions = {
 /** Starts it and waits until it serves. Needs bubblewrap. */
 export async function startNodeProcess(options: TestNodeOptions = {}): Promise<TestNode> {
   const { dir } = await buildPayload(payloadFolder);
+  const services = (await bundleServices()).dir;
   const stateFolder = options.stateFolder ?? (await mkdtemp(join(tmpdir(), 'corral-node-')));
-  const child = spawn(process.execPath, [join(repository, 'services/node/main.ts')], {
+  const child = spawn(process.execPath, [join(services, 'node.mjs')], {
     // Its stdin is our pipe: a test run that dies takes it along.
     stdio: stdioWith(options.inherited ?? new Map()),
     env: {

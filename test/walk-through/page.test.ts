@@ -85,7 +85,7 @@ test('corral top shows lost sandboxes as ours, and every process of the fleet at
   expect(shown).toBeGreaterThanOrEqual(3);
   expect(shown).toBeLessThanOrEqual(lost);
   expect(numberIn('corral top', /infrastructure (\d+)/)).toBe(shown);
-  expect(scene('corral top')).not.toContain('not heard of');
+  expect(scene('corral top')).not.toContain('no heartbeat for');
   expect(scene('corral top')).toMatch(/2 gateways, 2 controllers/);
 });
 

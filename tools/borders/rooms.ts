@@ -249,6 +249,7 @@ export const rooms: readonly Room[] = [
       'src/adapters/kubernetes/api/',
       'src/adapters/kubernetes/pod/labels.ts',
       'infra/payload/',
+      'infra/services/',
     ],
     own: /^cli\//,
     packages: ['smol-toml', 'commander', 'echarts', 'gpt-tokenizer', 'typebox', 'undici', 'yaml'],

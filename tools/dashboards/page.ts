@@ -18,7 +18,7 @@ const head = [
   wrapped(
     'Four dashboards for Grafana (schema 42), over a Prometheus that scrapes gateways and controllers. The pictures below show where each panel is; ' +
       'they are drawn from the same definition as the dashboards themselves, and no data is in them. ' +
-      'Every panel says the same of itself in Grafana, under the `i` beside its title.',
+      'In Grafana every panel has the same text, under the `i` next to its title.',
   ),
   '## Get them into Grafana',
   wrapped(
@@ -38,7 +38,7 @@ const head = [
   ),
   wrapped(
     'The panel “How fast is the budget of lost rollouts spent?” needs the recording rules of `monitoring.rules`; all others only what is scraped. ' +
-      'Limits are those of the default objectives, one rollout and one tool call in a thousand; whoever has others finds them in the [alerts](alerts.md).',
+      'Limits are those of the default objectives, one rollout and one tool call in a thousand; [alerts](alerts.md) describes how to set others.',
   ),
 ];
 
@@ -61,7 +61,7 @@ const panelRow = ({ title, unit, reading, todo, limits, needs }: Panel): readonl
     (cell) => cell.replaceAll('|', '\\|'),
   );
 
-/** What it means that a panel has no data, where that is not simply that nobody plays. */
+/** What it means if a panel has no data, unless simply no rollout is running. */
 const emptiness = {
   load: '',
   cluster: ' Empty where sandboxes are no pods.',

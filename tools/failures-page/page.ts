@@ -134,7 +134,7 @@ function modelPart(): readonly string[] {
   return [
     '## The model’s own: answers, not failures',
     wrapped(
-      'Everything here is a `200` on both faces, except `infrastructure_failure`, which stands in lists and leaves as one of the codes above. Every call settles once, with one of these outcomes:',
+      'Everything here is a `200` on every face, except `infrastructure_failure`, which stands in lists and leaves as one of the codes above. Every call settles once, with one of these outcomes:',
     ),
     table(
       ['outcome', 'what happened'],

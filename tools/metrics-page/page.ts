@@ -8,7 +8,7 @@ import {
 } from '#src/adapters/prometheus/catalogue/spec.ts';
 import { table, wrapped } from '../failures-page/markdown.ts';
 
-/** The fleet for which bounds are told, and held by a test. */
+/** The fleet for which bounds are printed, and held by a test. */
 export const largeFleet: FleetSize = { templates: 300, environments: 50 };
 
 /** docs/metrics.md, whole, from the catalogue. */
@@ -36,13 +36,13 @@ export const mostOf = (process: Process): number =>
 const head = [
   '# Metrics',
   wrapped(
-    'Every gateway and every controller tells its metrics at `GET /metrics`, in the text format of Prometheus and without a key. ' +
-      'This page has every name with every label; there are none beside them but those of the process itself (`process_*`, `nodejs_*`).',
+    'Every gateway and every controller serves its metrics at `GET /metrics`, in the text format of Prometheus and without a key. ' +
+      'This page lists every name with every label. The only other metrics are the process’s own (`process_*`, `nodejs_*`).',
   ),
   [
     '- **Whose failure**: `blame` is `infrastructure`, `caller` or `model`, as in [failures](failures.md). What a trainer may score is no failure, whatever the model did.',
     '- **Sum or maximum**: a gateway or controller counts what it did itself, so add them: `sum(rate(…))`. What is named `corral_fleet_…` every controller reads from the same fleet state, so a sum would double it: `max by (template, state) (corral_fleet_pool)`.',
-    '- **Zero**: counters that somebody is woken for are there from the start, at 0, for each environment in force; a counter that were born with its first failure would hide it from `increase()`.',
+    '- **Zero**: counters with an alert exist from the start, at 0, for each environment in force. A counter that appears with its first failure would hide it from `increase()`.',
     '- **Environments and templates**: `environment` is the name of one that is or was in force in this process; `template` the first 12 hex digits of its digest, of which `corral_fleet_template_info` has the names. Templates that rows made of one environment are one, under its version.',
     '- **Bounds**: a label says only what stands here. Anything else is `unknown`: no caller and no policy can make a series.',
     `- **Series**: the last column is the most that one process can have in a fleet of ${largeFleet.templates} templates and ${largeFleet.environments} environments: in all ${thousands(mostOf('gateway'))} of a gateway, ${thousands(mostOf('controller'))} of a controller.`,

@@ -56,7 +56,7 @@ export const elsewhere: readonly Elsewhere[] = [
   {
     part: 'python',
     what: 'a request, under the same ids, so that it happens once',
-    on: 'nobody answered it, or it was answered with something `retryable`',
+    on: 'no answer, or an answer that is `retryable`',
     often: 'pauses from 0.2 to 5 s, or what `retry-after` says and up to a quarter more',
     until: '`patience_s`, 900 s; 30 s to finish or to cancel',
     by: ['clients/python/src/corral/exchange.py'],

@@ -2,7 +2,7 @@ import { type Retried, retryPolicies, type RetryPolicy } from '#src/waiting/retr
 import { table, wrapped } from '../failures-page/markdown.ts';
 import { type Elsewhere, elsewhere, type Part } from './elsewhere.ts';
 
-/** docs/retries.md, whole: the table of retries, and beside it what is tried again by others than its loop. */
+/** The whole docs/retries.md: the table of retries, and the retries outside its loop. */
 export function retriesPage(): string {
   return `${[
     '<!-- Written by tools/write-retries-page.ts from src/waiting/retry-policies.ts and tools/retries-page/. Change it there. -->',
@@ -18,7 +18,7 @@ const introduction = [
     'one has given up is not begun again by the one around it. What a request has begun, the exchange of a call or a grading, goes on ' +
     'without it, with rows of its own. Everything that is sent again is known by an id, so that it happens once.',
   'What gateways and controllers try again is a table with a row each, `src/waiting/retry-policies.ts`, which has the reason ' +
-    'beside each number, and one loop, `src/waiting/retries.ts`. No try begins without time left. A pause is as long as this ' +
+    'next to each number, and one loop, `src/waiting/retries.ts`. No try begins without time left. A pause is as long as this ' +
     'page says or up to half shorter, by chance, so that who failed together does not return together.',
 ];
 

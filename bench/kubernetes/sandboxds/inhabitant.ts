@@ -27,7 +27,7 @@ export function createInhabitant({ uid, env }: Resident): Inhabitant {
   const config = readConfig({ ...env, CORRAL_USERS: 'single-user' }, 0, '/');
   const boot = randomBytes(12).toString('hex');
   const daemon = {
-    ...createDaemon(config, env, boot, () => {}),
+    ...createDaemon(config, env, boot, { end: () => {}, rehearse: () => Promise.resolve() }),
     journal: new Journal(journalLimits, whoAmI(config.sandbox), () => performance.now()),
   };
   const server = createHttpServer(daemon);

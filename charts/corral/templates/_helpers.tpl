@@ -21,7 +21,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") 
 corral.dev/fleet: {{ include "corral.fleet" . | quote }}
 {{- end -}}
 
-{{/* By part-of and component the sandboxes' network policy knows whom to let in; a selector can never change, so no more. */}}
+{{/* The sandboxes' network policy admits pods by part-of and component. No other labels, because a selector can never change. */}}
 {{- define "corral.selector" -}}
 app.kubernetes.io/part-of: corral
 app.kubernetes.io/component: {{ .component }}

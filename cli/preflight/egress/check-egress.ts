@@ -4,7 +4,7 @@ import { askNative, type HttpClient } from '#cli/gateway/http-client.ts';
 import { clusterDefaults } from '#src/model/cluster.ts';
 import type { Item } from '#src/model/grader.ts';
 import { CallAnswer } from '#src/protocol/native/calls.ts';
-import { type Check, tryOut } from '../report.ts';
+import { type Check, tryOut } from '../check.ts';
 import { type Address, lookAroundArgv, type Seen, type Surroundings } from './look-around.ts';
 
 type EgressUnderTest = {
@@ -14,7 +14,7 @@ type EgressUnderTest = {
   readonly item: Item;
   /** Distinguishes its two rollouts from all others. */
   readonly rolloutId: string;
-  /** Beside the other sandbox, whose address only it knows. */
+  /** In addition to the other sandbox, whose address only that sandbox knows. */
   readonly targets: readonly Target[];
 };
 
@@ -69,7 +69,7 @@ function sandboxOf({ client, environment, item }: EgressUnderTest, rolloutId: st
   };
 }
 
-/** A cold start with its pull; where only one sandbox may be at a time, the second is waited for in vain. */
+/** A cold start with its pull. If only one sandbox may exist at a time, the second never comes. */
 const waitS = 120;
 const deadlineMs = (waitS + 30) * 1000;
 

@@ -18,12 +18,12 @@ export type Surroundings = {
 /** Packets of a local network take milliseconds, and the first may be lost: the second follows after one second. */
 const patienceMs = 3_000;
 
-/** Node's heap of a probe: it shares the sandbox's memory with nobody, but there may be little of it. */
+/** The Node heap of a probe. The probe has the sandbox's memory to itself, but it may be small. */
 const nodeFlags = ['--max-old-space-size=32', '--max-semi-space-size=1', '--v8-pool-size=1'];
 
 /**
  * The command that looks around inside a sandbox, as any command of the policy would. Its program is sandboxd's own
- * Node, which every sandbox has and anybody may run, so that it does not matter what is in the image. It prints
+ * Node, which every sandbox has and every user may run, so that the image does not matter. It prints
  * {@link Surroundings}.
  */
 export function lookAroundArgv(targets: readonly Address[]): readonly string[] {

@@ -61,6 +61,6 @@ async function numberOf(host: string): Promise<string> {
   try {
     return (await lookup(host)).address;
   } catch (error) {
-    throw new CommandError(`no address is known of ${host}`, 'yours', 'give its number instead', error);
+    throw new CommandError(`${host} has no known address`, 'yours', 'give its number instead', error);
   }
 }

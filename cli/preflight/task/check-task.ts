@@ -2,7 +2,7 @@ import { systemClock } from '#src/platform/clock.ts';
 import { systemRandom } from '#src/platform/random.ts';
 import { ControlAnswer } from '#src/protocol/native/requirements.ts';
 import { askNative, type HttpClient } from '#cli/gateway/http-client.ts';
-import { type Check, tryOut } from '../report.ts';
+import { type Check, tryOut } from '../check.ts';
 import { type Kind, playControl, type Shown } from './play-control.ts';
 import { type HealthCheck, readTask, type Task } from './read-task.ts';
 import { TaskSandbox } from './task-sandbox.ts';

@@ -52,11 +52,11 @@ const outOfTime = (what: string): Shown => ({
 /** As Harbor does for a task without a Dockerfile: uploads `environment/` into the working directory. */
 async function prepare(sandbox: TaskSandbox, { folder, requires }: Task): Promise<void> {
   await sandbox.run({ command: `mkdir -p ${logs} /logs/agent /logs/artifacts`, timeoutS: uploadS });
-  const beside = join(folder, 'environment');
-  const isBuilt = ['Dockerfile', 'docker-compose.yaml'].some((name) => existsSync(join(beside, name)));
-  if (!existsSync(beside) || isBuilt) return;
+  const files = join(folder, 'environment');
+  const isBuilt = ['Dockerfile', 'docker-compose.yaml'].some((name) => existsSync(join(files, name)));
+  if (!existsSync(files) || isBuilt) return;
   const found = await sandbox.run({ command: 'pwd', timeoutS: uploadS });
-  await sandbox.upload(beside, requires.workdir ?? found?.stdout.trim() ?? '/');
+  await sandbox.upload(files, requires.workdir ?? found?.stdout.trim() ?? '/');
 }
 
 type Solved = { readonly timed_out: boolean; readonly exit_code: number | null };

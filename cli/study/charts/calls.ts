@@ -1,5 +1,5 @@
 import { drawSvg, ink, legend, toneOf, tones, valueAxis } from '#cli/drawing/svg.ts';
-import type { SubjectStudy } from '../study.ts';
+import type { SubjectStudy } from '../found.ts';
 import type { Amounts, Bigram, ToolUse, Traces } from '../traces.ts';
 
 /** One row a subject: its calls per rollout, stacked by tool. */

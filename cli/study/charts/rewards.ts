@@ -1,10 +1,10 @@
 import { ceilingLine, drawSvg, ink, legend, toneOf, tones, valueAxis } from '#cli/drawing/svg.ts';
 import type { Difference, Quadrants } from '../compare.ts';
 import type { Ceiling } from '../rollout.ts';
-import type { Latency, SubjectStudy } from '../study.ts';
+import type { Latency, SubjectStudy } from '../found.ts';
 import { evenly } from './items.ts';
 
-/** What the best of k copies is paid, for each subject, beside each ceiling. */
+/** What the best of k copies scores, for each subject, next to each ceiling. */
 export function drawBestOfK(subjects: readonly SubjectStudy[], ceilings: readonly Ceiling[] = []): string {
   const most = Math.max(1, ...subjects.map(({ bestOfK }) => bestOfK.length));
   return drawSvg(
@@ -112,7 +112,7 @@ export function drawQuadrants({ differences, counts }: Quadrants): string {
   );
 }
 
-/** Beside the plot, where no dot is. */
+/** Next to the plot, where there are no dots. */
 const corner = (text: string, left: boolean, top: boolean) => ({
   type: 'text' as const,
   silent: true,

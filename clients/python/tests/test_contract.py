@@ -31,6 +31,7 @@ SENT: dict[Route, set[str]] = {
         "stdin",
         "timeout_s",
         "user",
+        "merge",
         "max_output_bytes",
     },
     routes.GRADE: {"sample"},

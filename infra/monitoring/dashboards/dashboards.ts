@@ -4,7 +4,7 @@ import { machinery } from './machinery.ts';
 import { oneEnvironment } from './one-environment.ts';
 import { whoseFailure } from './whose-failure.ts';
 
-/** All of them, in the order in which somebody who is woken opens them. */
+/** All dashboards, in the order in which an on-call engineer opens them. */
 export const dashboards = [whoseFailure, burstsAndPools, oneEnvironment, machinery] as const;
 
 /** One query of one panel, as Prometheus understands it. */

@@ -29,5 +29,5 @@ export function figure(value: number, unit: Unit): string {
   return `${value}${units[unit].sign}`;
 }
 
-/** A unit as it is named beside a figure. */
+/** A unit as it is printed after a figure. */
 export const unitText = (unit: Unit): string => units[unit].text;

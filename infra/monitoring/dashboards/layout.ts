@@ -21,7 +21,7 @@ export function layoutOf({ rows }: Dashboard): readonly PlacedRow[] {
 const bottomOf = (row: PlacedRow | undefined): number =>
   row === undefined ? 0 : Math.max(...[row, ...row.panels].map(({ place }) => place.y + place.h));
 
-/** Beside each other while there are columns left, then below. Panels of one line are equally high. */
+/** Places panels next to each other while there are columns left, then below. Panels of one line are equally high. */
 function placeRow({ title, panels }: Row, top: number): PlacedRow {
   const placed: PlacedPanel[] = [];
   let [x, y, high] = [0, top + 1, 0];

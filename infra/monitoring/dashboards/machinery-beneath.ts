@@ -1,9 +1,9 @@
 import { lines, type Row, stacked, stat } from './definition.ts';
 import { inAll, newest, one, perSecond, quantile, series, share, shareOf, sum } from './queries.ts';
 
-// The lower rows of the dashboard of the machinery: what gateways and controllers stand upon.
+// The lower rows of the machinery dashboard: what gateways and controllers depend on.
 
-/** Where the fleet's memory is, and what is told of it. */
+/** Redis, which holds the fleet's state, and the event log. */
 export const redis: Row = {
   title: 'Redis and the event log',
   panels: [

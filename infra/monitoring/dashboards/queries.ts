@@ -81,7 +81,7 @@ export const halfAndSlowest = (
 export const newest = (labels: readonly string[], what: string): string =>
   `max by (${['namespace', 'fleet', ...labels].join(', ')}) (${what})`;
 
-/** What is told of the fleet, by labels. */
+/** A metric of the whole fleet, by labels. */
 export const ofFleet = (metric: string, labels: readonly string[], ...matchers: readonly string[]): string =>
   newest(labels, series(metric, ...matchers));
 

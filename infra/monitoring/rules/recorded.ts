@@ -5,9 +5,9 @@ export const windows = ['5m', '30m', '1h', '6h', '3d'] as const satisfies readon
 export type Window = (typeof windows)[number];
 
 /**
- * Rollouts that were lost by us, of all that came to an end. What a caller let expire or closed is nobody's loss, and a discard
- * that a command of the policy may have caused is told to those who train it: whoever learns to break its sandbox must not be
- * able to wake anybody, nor to hide behind us.
+ * Rollouts that the infrastructure lost, as a share of all finished rollouts. A rollout that its caller closed or let expire is
+ * not lost. A discard that the policy's command may have caused is reported to the people who train it: a policy that learns to
+ * break its sandbox must neither page the on-call engineer nor pass as an infrastructure failure.
  */
 const lost = of('corral_verdicts_total', 'verdict="discard",blame="infrastructure",suspected="none"');
 const ended = of('corral_verdicts_total', 'blame!="caller"');
@@ -30,7 +30,7 @@ function failedCalls(what: 'rate' | 'increase', window: Duration): string {
   return `sum ${by()} (clamp_min(${ours} - (${each(suspectedLosses)} or ${each(calls)} * 0), 0))`;
 }
 
-/** How many rollouts we lost in a window: one of a handful is a share, and no reason to wake anybody. */
+/** Counts the rollouts lost in a window. One lost rollout of a handful is a large share, but no reason for a page. */
 export const lostCount = (window: Window): string => countOf(lost, window);
 export const failedCallCount = (window: Window): string => `round(${failedCalls('increase', window)})`;
 

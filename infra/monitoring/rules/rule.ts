@@ -13,21 +13,21 @@ export type Recording = {
 
 /** One alert; it is named where it is listed, and has a page of its name in `docs/runbooks`. */
 export type Alert = {
-  /** `critical` wakes somebody, `warning` is for the next working hour, `info` is for who can change it. */
+  /** `critical` pages the on-call engineer, `warning` waits for working hours, `info` is for the people who can change it. */
   readonly severity: Severity;
-  /** Whose failure it is: who is told goes by this alone. */
+  /** Who caused the failure. Alerts are routed by this alone. */
   readonly blame: Blame;
   readonly expr: string;
   readonly for: Duration;
   /** The condition in words, for the table of docs/alerts.md. */
   readonly when: string;
-  /** One sentence for somebody who was asleep; may use `$value` and `$labels`. */
+  /** One sentence that a reader who was asleep understands; may use `$value` and `$labels`. */
   readonly summary: string;
-  /** What it means and what is to be thought of first. No templates. */
+  /** What it means and what to check first. No templates. */
   readonly description: string;
   /**
-   * Alerts that explain this one: while one of them fires for the same fleet, nobody is told of this one. So none of them may be
-   * less severe: what does not wake anybody must not hold back what does.
+   * Alerts that explain this one. While one of them fires for the same fleet, this one is inhibited. So they must be at least as
+   * severe: an alert that pages must not be held back by an alert that does not.
    */
   readonly consequenceOf?: readonly string[];
 };

@@ -7,6 +7,8 @@
  *   --close-from N   closes the descriptors from N on (Linux 5.9); default: 3, with --status 4
  *   --oom N          score for the kernel's choice of a process to kill
  *   --nice N         priority
+ *   --pipes N        descriptors from N to 2 become pipes of that user; see streams.h
+ *   --merge          descriptor 2 is the same stream as 1; with --pipes
  *   --umask OCTAL
  *   --root FOLDER    root folder, before the ids change; PROGRAM and all other folders are looked for in there
  *   --gid N --uid N  ids, without any other group
@@ -22,6 +24,7 @@
  */
 #include "kernel.h"
 #include "filter.h"
+#include "streams.h"
 
 enum { WRITE_ONLY = 1, SET_FLAGS = 2, CLOSE_ON_EXEC = 1, NPROC = 6, NO_NEW_PRIVILEGES = 38, SECCOMP = 22, FILTER = 2 };
 enum { STATUS = 3 };
@@ -106,8 +109,8 @@ static word install(void) {
 
 struct options {
   char *root, *cwd, *score;
-  word uid, gid, processes, closeFrom;
-  int reports, filtered;
+  word uid, gid, processes, closeFrom, pipesFrom, niceness;
+  int reports, filtered, merges;
 };
 
 /* Returns the arguments from `--` on, or null if they are not understood. */
@@ -116,11 +119,13 @@ static char **read(char **argv, struct options *into) {
     if (same(at[0], "--")) return at[1] == 0 ? 0 : at;
     if (same(at[0], "--status")) { into->reports = 1; continue; }
     if (same(at[0], "--filter")) { into->filtered = 1; continue; }
+    if (same(at[0], "--merge")) { into->merges = 1; continue; }
     char *option = *at++;
     if (*at == 0) return 0;
     if (same(option, "--close-from")) into->closeFrom = number(*at, 10);
     else if (same(option, "--oom")) into->score = *at;
-    else if (same(option, "--nice")) call(sys_setpriority, 0, 0, number(*at, 10), 0);
+    else if (same(option, "--nice")) into->niceness = number(*at, 10);
+    else if (same(option, "--pipes")) into->pipesFrom = number(*at, 10);
     else if (same(option, "--umask")) call(sys_umask, number(*at, 8), 0, 0, 0);
     else if (same(option, "--gid")) into->gid = number(*at, 10);
     else if (same(option, "--uid")) into->uid = number(*at, 10);
@@ -152,16 +157,39 @@ static word limitProcesses(word most) {
   return call(sys_prlimit64, 0, NPROC, (word)limits, 0);
 }
 
+/* What the carrier was started with would be found by who looks for the program, such as pgrep -f. */
+static void forget(char **argv) {
+  for (; *argv != 0; argv++)
+    for (char *each = *argv; *each != 0; each++) *each = 0;
+}
+
+/* The carrier keeps the settings of this process until here: ids, priority and score. */
+static word openPipes(const struct options *wanted, char **argv) {
+  struct streams streams = { wanted->pipesFrom, wanted->merges ? 1 : 2, { { 0 } } };
+  word error = makePipes(&streams, wanted->uid);
+  if (error < 0) return error;
+  word forked = forkCarrier();
+  if (forked == 1) {
+    if (wanted->reports) call(sys_close, STATUS, 0, 0, 0);
+    forget(argv);
+    beCarrier(&streams);
+  }
+  error = forked < 0 ? forked : usePipes(&streams);
+  return error >= 0 && wanted->merges ? call(sys_dup3, 1, 2, 0, 0) : error;
+}
+
 __attribute__((noreturn, used)) void start(word *stack) {
   char **argv = (char **)(stack + 1), **envp = argv + stack[0] + 1;
-  struct options wanted = { 0, 0, 0, -1, -1, -1, -1, 0, 0 };
+  struct options wanted = { 0, 0, 0, -1, -1, -1, -1, -1, 0, 0, 0, 0 };
   char **rest = read(argv, &wanted);
   if (rest == 0) refuse(wanted.reports, "process", INVALID);
   if (wanted.reports) call(sys_fcntl, STATUS, SET_FLAGS, CLOSE_ON_EXEC, 0);
   if (wanted.closeFrom < 0) wanted.closeFrom = wanted.reports ? STATUS + 1 : STATUS;
   call(sys_close_range, wanted.closeFrom, -1, 0, 0);
+  word error = wanted.pipesFrom < 0 ? 0 : openPipes(&wanted, argv);
   if (wanted.score != 0) score(wanted.score);
-  word error = wanted.root == 0 ? 0 : changeRoot(wanted.root);
+  if (wanted.niceness != 0) call(sys_setpriority, 0, 0, wanted.niceness, 0);
+  if (error >= 0 && wanted.root != 0) error = changeRoot(wanted.root);
   if (error >= 0) error = changeIds(wanted.uid, wanted.gid);
   if (error >= 0 && wanted.processes >= 0) error = limitProcesses(wanted.processes);
   if (error >= 0 && wanted.filtered) error = install();

@@ -83,6 +83,34 @@ describe('descriptors', () => {
   });
 });
 
+describe('with --pipes', () => {
+  it('streams are pipes that can be opened by name, and all of each passes', () => {
+    const { out, reason, status } = sh(
+      'echo err > /dev/stderr; [ -p /dev/stdin ] && [ -p /dev/stderr ] && seq 1 20000 > /dev/stdout; exit 7',
+      '--status',
+      '--pipes',
+      '0',
+    );
+    expect({ reason, status, lines: out.split('\n').length }).toEqual({
+      reason: '',
+      status: 7,
+      lines: 20_001,
+    });
+  });
+
+  it('and --merge, both outputs are one in the order of writing', () => {
+    const { out } = sh('for n in 1 2; do echo out $n; echo err $n >&2; done', '--pipes', '1', '--merge');
+    expect(out).toBe('out 1\nerr 1\nout 2\nerr 2\n');
+  });
+
+  it('the program has no child and no descriptor beyond its streams', () => {
+    // A shell starts no process for what it does by itself.
+    const children = 'read -r children < /proc/$$/task/$$/children; echo "[$children]"';
+    const open = 'for each in 3 4 5 6 7 8 9; do [ -e /proc/$$/fd/$each ] && echo $each; done; :';
+    expect(sh(`${children}; ${open}`, '--status', '--pipes', '0').out).toBe('[]\n');
+  });
+});
+
 it('sets folder, umask, priority, score and limit, and the filter with no new privileges', () => {
   const status = 'grep -E "^(NoNewPrivs|Seccomp):" /proc/self/status; grep processes /proc/self/limits';
   const options = `--cwd ${folder} --umask 027 --nice 10 --oom 700 --nproc 4000 --filter`.split(' ');

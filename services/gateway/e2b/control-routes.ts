@@ -18,7 +18,7 @@ import type { App } from '../http/app.ts';
 import { environmentRef, takeRollout } from '../http/taking.ts';
 import { controllerOf } from './identify.ts';
 import { writePass } from './pass.ts';
-import type { E2bParts } from './routes.ts';
+import type { E2bParts } from './parts.ts';
 import { answerOf, infoOf, isAlive, newSandboxId, openingOf, sandboxIdOf, withVariables } from './sandbox.ts';
 import { templateOf } from './templates.ts';
 

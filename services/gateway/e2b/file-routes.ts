@@ -10,7 +10,7 @@ import { chunksOf, limited, tooLarge } from '../http/read-body.ts';
 import { type Addressed, addressedBy, checkUser } from './identify.ts';
 import { boundaryOf, partsOf } from './multipart.ts';
 import { baseName, inSandbox } from './paths.ts';
-import type { E2bParts } from './routes.ts';
+import type { E2bParts } from './parts.ts';
 import { checkAlive } from './sandbox.ts';
 
 /** Files in and out, streamed, and whether the sandbox is still there: the plain HTTP beside E2B's two services. */

@@ -6,7 +6,7 @@ import { takeCall } from '../http/taking.ts';
 import { answerWord, type Word } from './connect-wire.ts';
 import { addressedBy, checkUser } from './identify.ts';
 import { asArgument, withoutEnd } from './paths.ts';
-import type { E2bParts } from './routes.ts';
+import type { E2bParts } from './parts.ts';
 
 /**
  * Folders and what is in them. Each request is a small command in the sandbox, run as its user like every other, so what it may

@@ -18,7 +18,7 @@ import { takeCall } from '../http/taking.ts';
 import { answerWord, messageIn, streamOf } from './connect-wire.ts';
 import { type Addressed, addressedBy, checkUser } from './identify.ts';
 import { endOf, outputOf } from './process-events.ts';
-import type { E2bParts } from './routes.ts';
+import type { E2bParts } from './parts.ts';
 import { checkAlive } from './sandbox.ts';
 
 /**

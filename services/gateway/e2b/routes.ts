@@ -1,30 +1,12 @@
-import type { AliasStore } from '#src/ports/fleet/registry.ts';
-import type { ReportStore } from '#src/ports/fleet/reports.ts';
-import type { Clock } from '#src/ports/clock.ts';
-import type { Random } from '#src/ports/random.ts';
-import type { PeerTokens } from '#src/platform/tokens.ts';
-import type { GatewayCore } from '../core-interface.ts';
-import type { FailureListener } from '../http/answer-failure.ts';
 import type { App } from '../http/app.ts';
 import { type Authentication, createRequireScope } from '../http/identify.ts';
 import { controlRoutes } from './control-routes.ts';
 import { fileRoutes } from './file-routes.ts';
 import { filesystemRoutes } from './filesystem-routes.ts';
 import { createRequirePass } from './identify.ts';
+import type { E2bParts } from './parts.ts';
 import { processRoutes } from './process-routes.ts';
 import { templateRoutes } from './templates.ts';
-
-export type E2bParts = {
-  readonly core: GatewayCore;
-  readonly aliases: AliasStore;
-  readonly reports: Pick<ReportStore, 'rollouts'>;
-  readonly tokens: PeerTokens;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly fileBytes: number;
-  /** Hears of what failed in a stream, after its status was sent. */
-  readonly onFailure: FailureListener;
-};
 
 /**
  * The wire of E2B's sandboxes, for clients that speak nothing else (its SDK, Harbor, verifiers), under the address that they are

@@ -10,7 +10,7 @@ import { invalid } from '../http/answer-failure.ts';
 import type { App } from '../http/app.ts';
 import { environmentRef } from '../http/taking.ts';
 import { controllerOf } from './identify.ts';
-import type { E2bParts } from './routes.ts';
+import type { E2bParts } from './parts.ts';
 import type { Template } from './sandbox.ts';
 
 /*

@@ -134,8 +134,8 @@ export function callRoutes(app: App, core: GatewayCore): void {
 
 function commandOf(
   body: ExecBody,
-): Pick<ExecRequest, 'argv' | 'preferBash' | 'cwd' | 'env' | 'stdin' | 'user' | 'maxOutputBytes'> {
-  const { argv, command, cwd, env, stdin, user, max_output_bytes } = body;
+): Pick<ExecRequest, 'argv' | 'preferBash' | 'cwd' | 'env' | 'stdin' | 'user' | 'merge' | 'maxOutputBytes'> {
+  const { argv, command, cwd, env, stdin, user, merge, max_output_bytes } = body;
   if ((argv === undefined) === (command === undefined)) {
     throw invalid('give either argv or command');
   }
@@ -145,6 +145,7 @@ function commandOf(
     ...(env === undefined ? {} : { env }),
     ...(stdin === undefined ? {} : { stdin }),
     ...(user === undefined ? {} : { user }),
+    ...(merge === true ? { merge } : {}),
     ...(max_output_bytes === undefined ? {} : { maxOutputBytes: max_output_bytes }),
   };
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { testTemplate } from '#test/support/sandboxes.ts';
-import { noImageSettings } from '../image/read-image.ts';
+import { hostSettings } from '../image/read-image.ts';
+import { writablePlaces } from '../sandbox/writable-places.ts';
 import { bwrapArguments, type Plan } from './arguments.ts';
 
 const plan: Plan = {
@@ -11,18 +12,24 @@ const plan: Plan = {
   tokenSha256: 'f'.repeat(64),
   users: 'two-user',
   ownIds: true,
-  image: noImageSettings,
   overlay: null,
+  image: hostSettings('user'),
+  writable: writablePlaces({ data: [] }, 'two-user', null, hostSettings('user')),
   root: [{ kind: 'bind', source: '/usr', target: '/usr' }],
   etc: {},
   kept: [],
   emptyFile: '/etc-of-ours/empty',
   payloadFolder: '/payload',
   data: [{ source: '/corpus', target: '/data/deep' }],
+  makesNetwork: false,
   filterDescriptor: 5,
   runFolder: '/state/run',
   diskFolder: '/state/disk',
   terminalsFolder: '/stage/pts',
+  group: [
+    { path: '/sys/fs/cgroup/memory/x', hierarchy: 'memory' },
+    { path: '/sys/fs/cgroup/cpuacct/x', hierarchy: 'cpuacct' },
+  ],
   memoryKillsFile: '/sys/fs/cgroup/memory/x/memory.oom_control',
   cpuTimeFile: '/sys/fs/cgroup/cpuacct/x/cpuacct.usage',
   hiddenFiles: ['/proc/keys'],
@@ -35,7 +42,7 @@ describe('bwrapArguments', () => {
     expect(text()).toContain(
       '--cap-drop ALL --cap-add CAP_SETUID --cap-add CAP_SETGID --cap-add CAP_KILL --unshare-pid',
     );
-    expect(text()).not.toContain('--unshare-user');
+    expect(text()).not.toMatch(/--unshare-(?:user|net)/);
   });
 
   it('limits the processes of an id only if that id is the sandbox’s own', () => {
@@ -45,23 +52,27 @@ describe('bwrapArguments', () => {
   });
 
   it('without root takes a user namespace with one id and no capability', () => {
-    const single = text({ users: 'single-user', diskFolder: null });
+    const single = text({ users: 'single-user', diskFolder: null, makesNetwork: true });
     expect(single).toContain('--unshare-user --uid 1000 --gid 1000 --cap-drop ALL --unshare-pid');
+    expect(single).toContain('--unshare-net');
     expect(single).not.toContain('--cap-add');
   });
 
   it('without root limits each writable folder, since there is no disk of ours', () => {
     const size = String(plan.template.diskBytes);
-    const single = text({ users: 'single-user', diskFolder: null });
-    expect(single).toContain(`--perms 0770 --size ${size} --tmpfs /workspace`);
+    const writable = writablePlaces({ data: [] }, 'single-user', null, plan.image);
+    const single = text({ users: 'single-user', diskFolder: null, writable });
+    expect(single).toContain(`--perms 0755 --size ${size} --tmpfs /workspace`);
     expect(single).toContain(`--perms 1777 --size ${size} --tmpfs /tmp`);
+    expect(single).toContain(`--dir /home --perms 0700 --size ${size} --tmpfs /home/policy`);
   });
 
   it("mounts the template's folders from the sandbox's disk, or limited without one", () => {
     const template = { ...plan.template, folders: ['/logs/verifier'] };
-    expect(text({ template })).toContain('--dir /logs --bind /state/disk/folder-0 /logs/verifier');
-    expect(text({ template })).toContain('--setenv CORRAL_FOLDERS /logs/verifier');
-    expect(text({ template, users: 'single-user', diskFolder: null })).toContain('--tmpfs /logs/verifier');
+    const writable = writablePlaces(template, 'two-user', null, plan.image);
+    expect(text({ template, writable })).toContain('--dir /logs --bind /state/disk/folder-0 /logs/verifier');
+    expect(text({ template, writable })).toContain('--setenv CORRAL_FOLDERS /logs/verifier');
+    expect(text({ template, writable, diskFolder: null })).toContain('--tmpfs /logs/verifier');
   });
 
   it('names the folders above a mount, so that the command can pass them', () => {
@@ -80,20 +91,27 @@ describe('bwrapArguments', () => {
 
   it('gives sandboxd the variables of an image in one of its own, but for those that the environment sets', () => {
     const env = { LD_PRELOAD: '/x.so', GREETING: 'good day' };
-    const options = bwrapArguments({ ...plan, image: { ...noImageSettings, env } });
+    const options = bwrapArguments({ ...plan, image: { ...hostSettings('user'), env } });
     expect(options.join(' ')).toContain('--setenv CORRAL_IMAGE_ENV {"LD_PRELOAD":"/x.so"}');
     expect(options).not.toContain('LD_PRELOAD');
     expect(text()).not.toContain('CORRAL_IMAGE_ENV');
   });
 
   it("works where the image says, which is the image's own to be written or not, and in its home", () => {
-    const said = text({ image: { ...noImageSettings, workdir: '/app', home: '/home/dev' } });
+    const said = text({ image: { ...hostSettings('user'), workdir: '/app', home: '/home/dev' } });
     expect(said).toContain('--setenv CORRAL_WORKSPACE /app --setenv CORRAL_WORKSPACE_FROM image');
     expect(said).toContain('--setenv HOME /home/dev');
-    const ours = text({ image: { ...noImageSettings, workdir: '/workspace' } });
+    const ours = text({ image: { ...hostSettings('user'), workdir: '/workspace' } });
     expect(ours).toContain('--setenv CORRAL_WORKSPACE /workspace');
-    expect(ours).toContain('--setenv HOME /workspace');
+    expect(ours).toContain('--setenv HOME /home/policy');
     expect(ours).not.toContain('CORRAL_WORKSPACE_FROM');
+  });
+
+  it('names the sandbox in HOSTNAME, as container engines do, if the template has no other', () => {
+    expect(text()).toContain('--setenv HOSTNAME s-1');
+    expect(text({ template: { ...plan.template, env: { HOSTNAME: 'web' } } })).toContain(
+      '--setenv HOSTNAME web',
+    );
   });
 
   it('makes the root read-only after the last mount', () => {
@@ -114,9 +132,18 @@ describe('bwrapArguments', () => {
     expect(options).toContain('--ro-bind /corpus /data/deep --remount-ro /usr/etc --remount-ro /');
   });
 
+  it('shows the sandbox its own control group where programs look for their limits', () => {
+    expect(text()).toContain(
+      '--dir /sys --dir /sys/fs --dir /sys/fs/cgroup --ro-bind /sys/fs/cgroup/memory/x /sys/fs/cgroup/memory',
+    );
+    expect(text({ group: [{ path: '/sys/fs/cgroup/x', hierarchy: '' }] })).toContain(
+      '--ro-bind /sys/fs/cgroup/x /sys/fs/cgroup --dir',
+    );
+  });
+
   it('tells sandboxd where kills for memory are counted', () => {
-    expect(text()).toContain('--setenv CORRAL_CGROUP_EVENTS /run/corral-cgroup/memory.oom_control');
-    expect(text()).toContain('--setenv CORRAL_CGROUP_CPU /run/corral-cgroup-cpu/cpuacct.usage');
+    expect(text()).toContain('--setenv CORRAL_CGROUP_EVENTS /sys/fs/cgroup/memory/memory.oom_control');
+    expect(text()).toContain('--setenv CORRAL_CGROUP_CPU /sys/fs/cgroup/cpuacct/cpuacct.usage');
     expect(text({ cpuTimeFile: null })).not.toContain('CORRAL_CGROUP_CPU');
     expect(text({ memoryKillsFile: null })).not.toContain('CORRAL_CGROUP_EVENTS');
   });

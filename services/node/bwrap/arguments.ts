@@ -2,21 +2,22 @@ import { basename, dirname, join } from 'node:path';
 import type { SourceFolder, Template } from '#src/model/environment.ts';
 import { foldersVariable } from '#src/protocol/sandboxd/folders-variable.ts';
 import { imageEnvVariable } from '#src/protocol/sandboxd/image-env-variable.ts';
+import type { GroupFolder } from '../cgroups/groups.ts';
 import type { ImageSettings } from '../image/read-image.ts';
+import type { WritablePlace } from '../sandbox/writable-places.ts';
 import type { Kept } from './host-settings.ts';
-import { graderId, places, policyId, sandboxSocketName } from './places.ts';
 import { mount, type Option, parentsOf } from './options.ts';
 import { type Mounts, overlayCapabilities, type OverlayRoot, overlayRoot } from './overlay-root.ts';
+import { graderId, places, policyId, sandboxSocketName, type Users } from './places.ts';
 import type { RootStep } from './root-layout.ts';
-
-/** `users`: how sandboxd runs commands; `single-user` wherever node is not root. */
-export type Users = 'two-user' | 'single-user' | 'root';
 
 export type Plan = {
   readonly sandbox: string;
   readonly template: Template;
   readonly tokenSha256: string;
   readonly users: Users;
+  /** What commands can write, in the order in which it is mounted. */
+  readonly writable: readonly WritablePlace[];
   /** Whether the sandbox's ids have processes nowhere else, so that a limit of one id limits this sandbox alone. */
   readonly ownIds: boolean;
   readonly image: ImageSettings;
@@ -31,15 +32,19 @@ export type Plan = {
   readonly payloadFolder: string;
   /** The template's data folders, as the launch sees them. */
   readonly data: readonly SourceFolder[];
+  /** Whether bubblewrap makes the sandbox's network; else the launch has made it. */
+  readonly makesNetwork: boolean;
   /** Descriptor of the launch from which bubblewrap reads its filter of system calls. */
   readonly filterDescriptor: number;
   /** Folder of the host in which sandboxd's socket appears. */
   readonly runFolder: string;
-  /** Folder with `workspace`, `tmp` and the template's folders on one size-limited file system; null: each is bubblewrap's own. */
+  /** Folder with all of `writable` on one size-limited file system; null: each is bubblewrap's own. */
   readonly diskFolder: string | null;
   /** A file system of pseudo terminals with a limit; null: bubblewrap's own, without one. */
   readonly terminalsFolder: string | null;
-  /** The file of the sandbox's group that counts kills for memory; null where nobody does. */
+  /** The sandbox's control group: its folders of the host. */
+  readonly group: readonly GroupFolder[];
+  /** The file of the group that counts kills for memory; null where nobody does. */
   readonly memoryKillsFile: string | null;
   /** The kernel's count of the sandbox's processor time; null: it keeps none. */
   readonly cpuTimeFile: string | null;
@@ -75,6 +80,7 @@ function readOnlyRoot(plan: Plan): readonly Option[] {
     ...writableFolders(plan),
     ...graderFolder(plan),
     ...ownFolders(plan),
+    ...systemFolders(plan),
     ...plan.data.flatMap(({ source, target }) => mount('--ro-bind', source, target)),
     // After every mount point is made: the root itself is bubblewrap's, and without a size limit.
     ...plan.kept.filter(({ kind }) => kind === 'folder').map(({ path }) => ['--remount-ro', path]),
@@ -83,18 +89,19 @@ function readOnlyRoot(plan: Plan): readonly Option[] {
 }
 
 const mountsOf = (plan: Plan): Mounts => ({
-  kernel: (root) => kernelFolders(plan, root),
+  kernel: (root) => [...kernelFolders(plan, root), ...ownSystem(plan, root)],
   own: ownFolders(plan),
   payloadFolder: plan.payloadFolder,
   data: plan.data,
   diskBytes: plan.template.diskBytes,
 });
 
-function isolation({ users, overlay, sandbox, filterDescriptor }: Plan): readonly Option[] {
+function isolation({ users, overlay, sandbox, makesNetwork, filterDescriptor }: Plan): readonly Option[] {
   return [
     ...(users === 'single-user' ? oneId : twoIds),
     ...(overlay === null ? [] : overlayCapabilities(users)).map((each) => ['--cap-add', each]),
-    ['--unshare-pid', '--unshare-net', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try'],
+    ['--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try'],
+    ...(makesNetwork ? [['--unshare-net']] : []),
     ['--die-with-parent', '--new-session'],
     ['--hostname', sandbox],
     ['--seccomp', String(filterDescriptor)],
@@ -140,6 +147,7 @@ const kernelFolders = ({ hiddenFiles, terminalsFolder }: Plan, root = ''): reado
   ['--dev', `${root}/dev`],
   ...(terminalsFolder === null ? [] : [['--dev-bind', terminalsFolder, `${root}/dev/pts`]]),
   ['--perms', '1777', '--size', String(sharedMemoryBytes), '--tmpfs', `${root}/dev/shm`],
+  ['--mqueue', `${root}/dev/mqueue`],
 ];
 
 /**
@@ -151,42 +159,49 @@ const graderFolder = ({ template }: Plan): readonly Option[] => [
   ['--perms', '0711', '--size', String(template.diskBytes), '--tmpfs', places.grader],
 ];
 
-function writableFolders({ diskFolder, template }: Plan): readonly Option[] {
-  const { folders = [] } = template;
-  if (diskFolder === null) {
-    const size = String(template.diskBytes);
-    return [
-      ['--perms', '0770', '--size', size, '--tmpfs', places.workspace],
-      ['--perms', '1777', '--size', size, '--tmpfs', places.temporary],
-      ...folders.flatMap((folder) => [
-        ...parentsOf(folder),
-        ['--perms', '0770', '--size', size, '--tmpfs', folder],
-      ]),
-    ];
-  }
-  return [
-    ['--bind', join(diskFolder, 'workspace'), places.workspace],
-    ['--bind', join(diskFolder, 'tmp'), places.temporary],
-    ...folders.flatMap((folder, index) => mount('--bind', join(diskFolder, diskFolderName(index)), folder)),
-  ];
+function writableFolders({ diskFolder, template, writable }: Plan): readonly Option[] {
+  return writable.flatMap(({ name, target, mode }) => {
+    if (diskFolder !== null) return mount('--bind', join(diskFolder, name), target);
+    const limited = ['--perms', mode.toString(8).padStart(4, '0'), '--size', String(template.diskBytes)];
+    return [...parentsOf(target), [...limited, '--tmpfs', target]];
+  });
 }
 
-/** Where a template's folder is on the disk of its sandbox. */
-export const diskFolderName = (index: number): string => `folder-${index}`;
+const ownFolders = ({ payloadFolder, runFolder }: Plan): readonly Option[] => [
+  ...mount('--ro-bind', payloadFolder, places.payload),
+  ...mount('--bind', runFolder, places.daemon),
+];
 
-function ownFolders({ payloadFolder, runFolder, memoryKillsFile, cpuTimeFile }: Plan): readonly Option[] {
-  return [
-    ...mount('--ro-bind', payloadFolder, places.payload),
-    ...mount('--bind', runFolder, places.daemon),
-    ...(memoryKillsFile === null ? [] : mount('--ro-bind', dirname(memoryKillsFile), places.groupEvents)),
-    ...(cpuTimeFile === null ? [] : mount('--ro-bind', dirname(cpuTimeFile), places.groupCpu)),
-  ];
+const systemFolders = ({ group }: Plan, root = ''): readonly Option[] => [
+  ...group.flatMap((folder) => mount('--ro-bind', folder.path, `${root}${groupPlace(folder)}`)),
+  ...mount('--ro-bind-try', processors, `${root}${processors}`),
+];
+
+/** A file system of its own: in the root's, who owns /sys could put a group in place of the sandbox's, which sandboxd believes. */
+const ownSystem = (plan: Plan, root: string): readonly Option[] => [
+  ['--tmpfs', `${root}/sys`],
+  ...systemFolders(plan, root),
+  ['--remount-ro', `${root}/sys`],
+];
+
+/** How many processors there are and what they can do. Nothing else of /sys is there, because it describes the machine. */
+const processors = '/sys/devices/system/cpu';
+
+const groupPlace = ({ hierarchy }: GroupFolder) => join(places.group, hierarchy);
+
+/** Where a file of the sandbox's group is in the sandbox. */
+function inGroup(group: readonly GroupFolder[], file: string | null): string | null {
+  const folder = group.find(({ path }) => file !== null && dirname(file) === path);
+  return folder === undefined || file === null ? null : join(groupPlace(folder), basename(file));
 }
 
 function environment(plan: Plan): Readonly<Record<string, string>> {
+  const kills = inGroup(plan.group, plan.memoryKillsFile);
+  const cpuTime = inGroup(plan.group, plan.cpuTimeFile);
   return {
     PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
-    HOME: plan.image.home ?? places.workspace,
+    HOME: plan.image.home,
+    HOSTNAME: plan.sandbox,
     LANG: 'C.UTF-8',
     ...plan.template.env,
     CORRAL_SANDBOX_ID: plan.sandbox,
@@ -204,12 +219,8 @@ function environment(plan: Plan): Readonly<Record<string, string>> {
     CORRAL_USERS: plan.users,
     CORRAL_PAYLOAD: places.payload,
     ...foldersVariable(plan.template),
-    ...(plan.memoryKillsFile === null
-      ? {}
-      : { CORRAL_CGROUP_EVENTS: join(places.groupEvents, basename(plan.memoryKillsFile)) }),
-    ...(plan.cpuTimeFile === null
-      ? {}
-      : { CORRAL_CGROUP_CPU: join(places.groupCpu, basename(plan.cpuTimeFile)) }),
+    ...(kills !== null && { CORRAL_CGROUP_EVENTS: kills }),
+    ...(cpuTime !== null && { CORRAL_CGROUP_CPU: cpuTime }),
   };
 }
 

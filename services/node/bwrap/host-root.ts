@@ -1,6 +1,7 @@
 import { type Dirent, readdirSync, readlinkSync } from 'node:fs';
 import { chmod, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { ownNames } from '../image/accounts.ts';
 import type { ListNames } from './host-settings.ts';
 import type { Entry, ListFolder } from './root-layout.ts';
 
@@ -26,12 +27,10 @@ export const hostEtc = [
 const ownEtc = {
   passwd: [
     'root:x:0:0:root:/root:/bin/sh',
-    'policy:x:1000:1000:policy:/workspace:/bin/sh',
-    'grader:x:1001:1001:grader:/nonexistent:/bin/sh',
-    'queries:x:1002:1002:queries:/nonexistent:/bin/false',
+    ...ownNames.passwd,
     'nobody:x:65534:65534:nobody:/nonexistent:/bin/false',
   ],
-  group: ['root:x:0:', 'policy:x:1000:', 'grader:x:1001:', 'queries:x:1002:', 'nogroup:x:65534:'],
+  group: ['root:x:0:', ...ownNames.group, 'nogroup:x:65534:'],
   hosts: ['127.0.0.1 localhost', '::1 localhost'],
   'nsswitch.conf': ['passwd: files', 'group: files', 'hosts: files'],
 } as const;

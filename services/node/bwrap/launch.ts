@@ -26,6 +26,8 @@ export type LaunchSpec = {
   readonly idBase: number | null;
   /** File with the compiled filter of system calls. */
   readonly filterFile: string;
+  /** `own-network`, where the ids of the sandbox find it; null: bubblewrap makes the network. */
+  readonly network: string | null;
   /** Null: this host cannot limit them. */
   readonly sockets: SocketLimit | null;
 };
@@ -127,7 +129,8 @@ function commandOf({ argv, mounts, idBase, payloadFolder }: LaunchSpec): readonl
   return [...dyingWithUs, ...ownMounts, ...shell, '-c', launchScript, 'corral-launch', ...argv];
 }
 
-function environmentOf({ joinFiles, mounts, idBase, sockets, payloadFolder }: LaunchSpec): NodeJS.ProcessEnv {
+function environmentOf(spec: LaunchSpec): NodeJS.ProcessEnv {
+  const { joinFiles, mounts, idBase, network, sockets, payloadFolder } = spec;
   const disk = mounts?.disk ?? { from: '', folder: '' };
   return {
     PATH: process.env['PATH'],
@@ -138,6 +141,7 @@ function environmentOf({ joinFiles, mounts, idBase, sockets, payloadFolder }: La
       ? { IMAGE: disk.image, STAGE: disk.stage, MOUNT_ROOT: payloadNative(payloadFolder, 'mount-root') }
       : { DISK_FROM: disk.from, DISK_FOLDER: disk.folder }),
     ID_BASE: idBase === null ? '' : String(idBase),
+    OWN_NETWORK: network ?? '',
     LIMIT_SOCKETS: sockets?.program ?? '',
     MOST_SOCKETS: String(sockets?.most ?? ''),
   };
@@ -191,9 +195,9 @@ export function endingOf(code: number | null, signal: string | null): Pick<Endin
  * mounts are never seen by the host and cannot be left behind. Each program that it runs costs a start a millisecond.
  *
  * In the environment: NODE_PID; JOIN_FILES, one a line; FSTAB (empty: no mounts); DISK_FROM and DISK_FOLDER, or
- * MOUNT_ROOT, IMAGE and STAGE; ID_BASE (empty: no
- * namespace of its own); LIMIT_SOCKETS, the program that is bubblewrap's parent then (empty: no limit), and MOST_SOCKETS. The arguments are bubblewrap's command; its options come on descriptor 3, its status goes to
- * descriptor 4, and its filter is on 5.
+ * MOUNT_ROOT, IMAGE and STAGE; ID_BASE (empty: no namespace of its own); OWN_NETWORK, a program that becomes the rest in a network of
+ * its own (empty: bubblewrap makes one); LIMIT_SOCKETS, the program that is bubblewrap's parent then (empty: no limit), and MOST_SOCKETS.
+ * The arguments are bubblewrap's command; its options come on descriptor 3, its status goes to descriptor 4, and its filter is on 5.
  *
  * Ids change last, after all that only this host's root may do: under the id that is to be the sandbox's root a user namespace
  * is made (with the right to, which not every host gives everybody) and told of by an empty line on 4. Node maps its ids and says
@@ -218,7 +222,8 @@ if [ -n "$FSTAB" ]; then
 fi
 unset IFS
 if [ -z "$ID_BASE" ]; then
-  exec \${LIMIT_SOCKETS:+"$LIMIT_SOCKETS" "$MOST_SOCKETS"} "$(command -v bwrap)" --args 3 --json-status-fd 4 -- "$@" >&2
+  exec \${OWN_NETWORK:+"$OWN_NETWORK"} \\
+  \${LIMIT_SOCKETS:+"$LIMIT_SOCKETS" "$MOST_SOCKETS"} "$(command -v bwrap)" --args 3 --json-status-fd 4 -- "$@" >&2
 fi
 exec setpriv --reuid "$ID_BASE" --regid "$ID_BASE" --clear-groups --inh-caps +sys_admin --ambient-caps +sys_admin \\
   --pdeathsig KILL -- unshare --user --keep-caps -- sh -c '
@@ -227,6 +232,7 @@ set -eu
 echo >&4
 read _ <&6
 echo 0 > /proc/sys/user/max_user_namespaces
-exec \${LIMIT_SOCKETS:+"$LIMIT_SOCKETS" "$MOST_SOCKETS"} "$(command -v bwrap)" --args 3 --json-status-fd 4 -- "$@" 6<&- >&2
+exec \${OWN_NETWORK:+"$OWN_NETWORK"} \\
+  \${LIMIT_SOCKETS:+"$LIMIT_SOCKETS" "$MOST_SOCKETS"} "$(command -v bwrap)" --args 3 --json-status-fd 4 -- "$@" 6<&- >&2
 ' corral-launch "$@"
 `;

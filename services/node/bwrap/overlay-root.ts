@@ -1,7 +1,6 @@
 import type { SourceFolder } from '#src/model/environment.ts';
-import type { Users } from './arguments.ts';
 import { mount, type Option } from './options.ts';
-import { places } from './places.ts';
+import { places, type Users } from './places.ts';
 
 /**
  * A root that commands may write as its permissions say, over an image that stays as it is. `mount-root` has mounted it where the
@@ -24,7 +23,7 @@ export type OverlayRoot = {
 
 /** What is mounted into such roots. */
 export type Mounts = {
-  /** /proc and /dev of a root. */
+  /** /proc, /dev and /sys of a root. */
   readonly kernel: (root: string) => readonly Option[];
   /** What sandboxd itself needs. */
   readonly own: readonly Option[];

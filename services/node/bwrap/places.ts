@@ -8,6 +8,8 @@ import {
 export const places = {
   workspace: '/workspace',
   temporary: '/tmp',
+  /** For what shall outlive a restart, which a sandbox never has. */
+  keptTemporary: '/var/tmp',
   payload: payloadMountPoint,
   /** Graders' own disk, which only root may list and the policy may not enter. */
   grader: graderMountPoint,
@@ -15,10 +17,8 @@ export const places = {
   graderRoot: `${gradersOwnRoot}/root`,
   /** sandboxd's own folder; its socket is in it. Commands cannot enter. */
   daemon: '/run/corral',
-  /** The kernel's account of this sandbox's memory, its group's folder, read-only; absent where memory is not controlled. */
-  groupEvents: '/run/corral-cgroup',
-  /** The same of its processor time. */
-  groupCpu: '/run/corral-cgroup-cpu',
+  /** This sandbox's own control group, read-only, where programs look for their limits; absent if this host has no groups. */
+  group: '/sys/fs/cgroup',
 } as const;
 
 export const sandboxSocketName = 'd.sock';
@@ -35,5 +35,11 @@ export function isReserved(target: string): boolean {
 export const policyId = 1000;
 export const graderId = 1001;
 
+/** The home of commands whose user has none in the image. */
+export const policyHome = '/home/policy';
+
 /** The kernel keeps a socket's path in 108 bytes, the last of them zero. */
 export const longestSocketPath = 107;
+
+/** `users`: how sandboxd runs commands; `single-user` wherever node is not root. */
+export type Users = 'two-user' | 'single-user' | 'root';

@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { readdir, readFile, rmdir } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import type { MemoryFiles } from '#src/platform/memory-account.ts';
 import type { Clock } from '#src/ports/clock.ts';
 import { type Group, type GroupLayout, type GroupLimits, type Groups, noGroups } from './groups.ts';
@@ -18,6 +18,10 @@ export function createGroups(layout: GroupLayout, fleet: string, clock: Clock): 
     const folders = above.map((folder) => join(folder, sandbox));
     return {
       joinFiles: folders.map((folder) => join(folder, 'cgroup.procs')),
+      folders: layout.hierarchies.map(({ base }, index) => ({
+        path: folders[index] ?? '',
+        hierarchy: layout.version === 'v2' ? '' : basename(base),
+      })),
       memory: memoryOf(layout, fleet, sandbox),
       cpuTimeFile: fileIn(layout.cpuTime, fleet, sandbox),
       members: () => [...new Set(folders.flatMap(membersOf))],

@@ -11,10 +11,14 @@ export type GroupLimits = {
   readonly cpuShareMilli: number;
 };
 
+/** A folder of a control group. `hierarchy`: where programs expect it below /sys/fs/cgroup; empty on v2, which has one tree. */
+export type GroupFolder = { readonly path: string; readonly hierarchy: string };
+
 /** One sandbox's control group, in every hierarchy that is mounted here. */
 export type Group = {
   /** A process joins by writing its pid into each of these. */
   readonly joinFiles: readonly string[];
+  readonly folders: readonly GroupFolder[];
   /** The kernel's own account of its memory; null where memory is not controlled. */
   readonly memory: MemoryFiles | null;
   /** The kernel's account of its processor time; null where the kernel keeps none. */

@@ -8,7 +8,8 @@ import { mount, type Option } from '../bwrap/options.ts';
 import { emptyFile, listHostRoot } from '../bwrap/host-root.ts';
 import { layOutRoot } from '../bwrap/root-layout.ts';
 import type { Group, Groups } from '../cgroups/groups.ts';
-import { isStillThere, type Site } from '../sandbox/build.ts';
+import type { Site } from '../sandbox/build.ts';
+import { isStillThere } from '../sandbox/read-only-root.ts';
 import { etcOf } from '../sandbox/own-etc.ts';
 import { killMembers } from '../sandbox/process-identity.ts';
 

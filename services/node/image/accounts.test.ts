@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { findAccount, readAccountFiles } from './accounts.ts';
+import { findAccount, ownNames, readAccountFiles, withOwnNames } from './accounts.ts';
 
 const passwd = `root:x:0:0:root:/root:/bin/bash
 broken
@@ -54,9 +54,9 @@ it('root has its own home where the environment runs commands as root, whatever 
   expect(findAccount('dev', 'root', files)).toEqual({ home: '/root', files: {} });
 });
 
-it('an id without an account has no home, and a name without one fails the start', () => {
-  expect(findAccount('4242', 'user', files)).toEqual({ home: null, files: {} });
-  expect(findAccount('', 'user', { passwd: '', group: '' })).toEqual({ home: null, files: {} });
+it('an id without an account has the home of the commands’ id, or one of Corral’s, and a name without one fails the start', () => {
+  expect(findAccount('4242', 'user', files)).toEqual({ home: '/home/node', files: {} });
+  expect(findAccount('', 'user', { passwd: '', group: '' })).toEqual({ home: '/home/policy', files: {} });
   expect(() => findAccount('nobody-here', 'user', files)).toThrow(
     expect.objectContaining({
       code: 'start_failed',
@@ -76,4 +76,17 @@ it('accounts are never those of this machine: links out of the image are not fol
   symlinkSync('/etc', join(root, 'other/etc'));
   expect(readAccountFiles(join(root, 'other'))).toEqual({ passwd: '', group: '' });
   rmSync(root, { recursive: true });
+});
+
+it('ids of a sandbox that have no name in an image get one, after the image’s own', () => {
+  expect(withOwnNames({ passwd: 'root:x:0:0::/root:/bin/sh', group: '' })).toEqual({
+    passwd: `root:x:0:0::/root:/bin/sh\n${ownNames.passwd.join('\n')}\n`,
+    group: `${ownNames.group.join('\n')}\n`,
+  });
+  const named =
+    'dev:x:1000:1000::/home/dev:/bin/sh\ngraders:x:1001:1001::/:/bin/sh\nasks:x:1002:1002::/:/bin/sh\n';
+  expect(withOwnNames({ passwd: named, group: 'a:x:1000:\nb:x:1001:\nc:x:1002:\n' })).toEqual({
+    passwd: named,
+    group: 'a:x:1000:\nb:x:1001:\nc:x:1002:\n',
+  });
 });

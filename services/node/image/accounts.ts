@@ -1,12 +1,13 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Failure } from '#src/failure/failure.ts';
-import { policyId } from '../bwrap/places.ts';
+import { graderId, policyHome, policyId } from '../bwrap/places.ts';
 
 /*
  * The name of the commands' user. Its ids stay 1000, whatever the image says: the image's files have unmapped owners here, so its
  * own id would own nothing, and another id could be sandboxd's or a grader's. So the image's user gets id 1000 in /etc/passwd
- * and /etc/group. Groups still list it, but its processes are only in their own group.
+ * and /etc/group. Groups still list it, but its processes are only in their own group. An id of a sandbox that has no name in the
+ * image gets one, because programs fail for a user without a name (`whoami`, Python's getpass, ssh).
  */
 
 /** An image's files of accounts. */
@@ -14,8 +15,7 @@ export type AccountFiles = { readonly passwd: string; readonly group: string };
 
 /** Home and name of the commands' user. */
 export type Account = {
-  /** Null: the image does not say. */
-  readonly home: string | null;
+  readonly home: string;
   /** What /etc/passwd and /etc/group are to say in place of the image's; nothing where these are right as they are. */
   readonly files: Partial<AccountFiles>;
 };
@@ -54,15 +54,15 @@ function openOrNull(path: string): number | null {
 export function findAccount(user: string, runAs: 'user' | 'root', files: AccountFiles): Account {
   const passwd = entriesOf(files.passwd, passwdFields);
   const [name = '', group = ''] = user.split(':');
-  if (runAs === 'root') return { home: homeOf(find(passwd, 'root')), files: {} };
-  if (isRoot(name)) return { home: homeOf(find(passwd, id)), files: {} };
+  if (runAs === 'root') return { home: homeOf(find(passwd, 'root')) ?? rootHome, files: {} };
+  if (isRoot(name)) return { home: homeOf(find(passwd, id)) ?? policyHome, files: {} };
   const entry = find(passwd, name);
   if (entry === null && !isId(name)) throw unknownUser(name);
-  if (entry === null) return { home: null, files: {} };
+  if (entry === null) return { home: homeOf(find(passwd, id)) ?? policyHome, files: {} };
   const groups = entriesOf(files.group, groupFields);
   const primary = find(groups, group === '' ? (entry.fields[3] ?? '') : group);
   return {
-    home: homeOf(entry),
+    home: homeOf(entry) ?? policyHome,
     files: {
       ...(isIt(passwd, entry) && entry.fields[3] === id ? {} : { passwd: renamed(passwd, entry, [2, 3]) }),
       ...(primary === null || isIt(groups, primary) ? {} : { group: renamed(groups, primary, [2]) }),
@@ -70,6 +70,32 @@ export function findAccount(user: string, runAs: 'user' | 'root', files: Account
   };
 }
 
+/** Lines for the ids of a sandbox that have no name in these files, after all others. */
+export function withOwnNames({ passwd, group }: AccountFiles): AccountFiles {
+  return {
+    passwd: withLines(passwd, passwdFields, ownNames.passwd),
+    group: withLines(group, groupFields, ownNames.group),
+  };
+}
+
+function withLines(file: string, fields: number, lines: readonly string[]): string {
+  const ids = new Set(entriesOf(file, fields).map((entry) => entry.fields[2]));
+  const lacking = lines.filter((line) => !ids.has(line.split(':')[2]));
+  const end = file === '' || file.endsWith('\n') ? '' : '\n';
+  return `${file}${end}${lacking.map((line) => `${line}\n`).join('')}`;
+}
+
+/** The users of every sandbox next to root: who runs commands, graders and queries of databases. */
+export const ownNames = {
+  passwd: [
+    `policy:x:${policyId}:${policyId}:policy:${policyHome}:/bin/sh`,
+    `grader:x:${graderId}:${graderId}:grader:/nonexistent:/bin/sh`,
+    'queries:x:1002:1002:queries:/nonexistent:/bin/false',
+  ],
+  group: [`policy:x:${policyId}:`, `grader:x:${graderId}:`, 'queries:x:1002:'],
+} as const;
+
+export const rootHome = '/root';
 const id = String(policyId);
 const isId = (text: string) => /^\d+$/.test(text);
 const isRoot = (name: string) => name === '' || name === 'root' || (isId(name) && Number(name) === 0);

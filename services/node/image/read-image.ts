@@ -1,25 +1,33 @@
-import { type AccountFiles, findAccount, readAccountFiles } from './accounts.ts';
-import { readImageConfig } from './image-config.ts';
+import { policyHome } from '../bwrap/places.ts';
+import { type AccountFiles, findAccount, readAccountFiles, rootHome, withOwnNames } from './accounts.ts';
+import { type ImageConfig, readImageConfig } from './image-config.ts';
 
 /** What the processes of a sandbox take from the image that its root is. */
 export type ImageSettings = {
   readonly env: Readonly<Record<string, string>>;
   /** Where commands start; null: in the workspace of every sandbox. */
   readonly workdir: string | null;
-  /** Null: the image does not say. */
-  readonly home: string | null;
+  /** Home of the user who runs commands. */
+  readonly home: string;
   /** In place of the image's own. */
   readonly accounts: Partial<AccountFiles>;
 };
 
-/** For images without a configuration, and for `image: host`. */
-export const noImageSettings: ImageSettings = { env: {}, workdir: null, home: null, accounts: {} };
+/** For `image: host`. */
+export const hostSettings = (runAs: 'user' | 'root'): ImageSettings => ({
+  env: {},
+  workdir: null,
+  home: runAs === 'root' ? rootHome : policyHome,
+  accounts: {},
+});
 
 /** Each start reads it again, because a change of the file is not announced. Throws `start_failed`. */
 export function readImage(root: string, runAs: 'user' | 'root'): ImageSettings {
-  const config = readImageConfig(root);
-  if (config === null) return noImageSettings;
-  const { env, workdir, user } = config;
-  const { home, files } = findAccount(user, runAs, readAccountFiles(root));
-  return { env, workdir, home, accounts: files };
+  const { env, workdir, user } = readImageConfig(root) ?? noConfig;
+  const accounts = readAccountFiles(root);
+  const { home, files } = findAccount(user, runAs, accounts);
+  return { env, workdir, home, accounts: withOwnNames({ ...accounts, ...files }) };
 }
+
+/** An image without a configuration says nothing. */
+const noConfig: ImageConfig = { env: {}, workdir: null, user: '' };

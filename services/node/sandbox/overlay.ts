@@ -1,11 +1,12 @@
-import { lstatSync, mkdirSync, readlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, readlinkSync, writeFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { gradersOwnRoot } from '#src/protocol/sandboxd/payload-layout.ts';
 import { realPathIn } from '#src/protocol/sandboxd/real-path-in.ts';
-import { places, policyId } from '../bwrap/places.ts';
-import { type Attributes, makeSkeleton } from '../bwrap/skeleton.ts';
-import type { Made, Rooted } from './build.ts';
+import { places, policyId, type Users } from '../bwrap/places.ts';
+import { type Attributes, makeSkeleton, type OwnFolder } from '../bwrap/skeleton.ts';
+import type { Made, Rooted } from './root-plan.ts';
 import { fstabOf, hostFolders, stage, type StagedMount } from './stage.ts';
+import { closedMode, homeMode, isOutside, isRoomFor, openMode, sharedMode } from './writable-places.ts';
 
 /** Where such a root is made, and of what. */
 export type OverlaySite = {
@@ -45,6 +46,7 @@ export function stageOverlay(made: Made, payloadFolder: string, site: OverlaySit
   const root = {
     overlay,
     root: [],
+    writable: [],
     etc: {},
     kept: [],
     emptyFile: '',
@@ -58,12 +60,15 @@ export function stageOverlay(made: Made, payloadFolder: string, site: OverlaySit
 }
 
 function writeSkeleton(
-  { template, folder, users, etc }: Made,
+  made: Made,
   { path, idBase }: OverlaySite,
   shared: readonly string[],
 ): ReadonlyMap<string, Attributes> {
-  const policy = users === 'root' ? 0 : policyId;
-  const { payload, grader, daemon, groupEvents, groupCpu, workspace, temporary } = places;
+  const { template, folder, users, etc } = made;
+  const { payload, grader, daemon, workspace, temporary } = places;
+  const owner = ownerOf(users);
+  // Closed to the grader: it reads what the policy has written as the policy's user.
+  const mode = users === 'root' ? openMode : closedMode;
   return makeSkeleton(folder.skeleton, {
     image: path,
     idBase,
@@ -71,20 +76,30 @@ function writeSkeleton(
       payload,
       grader,
       daemon,
-      groupEvents,
-      groupCpu,
       ...kernelPlaces,
       ...shared,
       ...template.data.map(({ target }) => target),
     ],
     folders: [
-      { path: temporary, owner: 0, mode: 0o1777 },
-      // Closed to the grader too: it reads what the policy has written as the policy's user.
-      ...[workspace, ...(template.folders ?? [])].map((each) => ({ path: each, owner: policy, mode: 0o770 })),
+      ...lackedBy(path, made),
+      { path: temporary, owner: 0, mode: sharedMode },
+      ...[workspace, ...(template.folders ?? [])].map((each) => ({ path: each, owner, mode })),
       ...(users === 'root' ? [] : gradersFolders),
     ],
     etc,
   });
+}
+
+const ownerOf = (users: Users) => (users === 'root' ? 0 : policyId);
+
+/** Folders in which programs expect to write, if the image does not have them. */
+function lackedBy(path: string, { template, users, image }: Made): readonly OwnFolder[] {
+  const home = { path: image.home, owner: ownerOf(users), mode: homeMode };
+  const all = [
+    { path: places.keptTemporary, owner: 0, mode: sharedMode },
+    ...(isOutside(image.home) ? [home] : []),
+  ];
+  return all.filter((each) => isRoomFor(each.path, template, path) && !existsSync(join(path, each.path)));
 }
 
 const gradersFolders = [
@@ -92,7 +107,7 @@ const gradersFolders = [
   { path: places.graderRoot, owner: 0, mode: 0o755 },
 ];
 
-const kernelPlaces = ['/proc', '/dev'];
+const kernelPlaces = ['/proc', '/dev', '/sys'];
 
 /** What the policy writes there is what graders grade. */
 function sharedFolders({ template, image }: Made, path: string): readonly string[] {

@@ -7,10 +7,17 @@ import type { AccountFiles } from '../image/accounts.ts';
 /** A sandbox's own files of /etc by name, as container engines write them into every container. */
 export type OwnEtc = Readonly<Record<string, string>>;
 
+/**
+ * Some libraries require a name server. No process can have this address (RFC 5737), and a sandbox has no route to it, so a lookup fails at
+ * once. At 127.0.0.1 a program of the policy could answer.
+ */
+const resolvConf = '# This sandbox has no network.\nnameserver 192.0.2.1\n';
+
 export const sandboxEtc = (sandbox: string, accounts: Partial<AccountFiles>): OwnEtc => ({
   // Its own name is last: an address has the name that comes first.
   hosts: `127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n127.0.0.1 ${sandbox}\n`,
   hostname: `${sandbox}\n`,
+  'resolv.conf': resolvConf,
   ...accounts,
 });
 

@@ -1,12 +1,11 @@
-import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, cpSync, lchownSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SourceFolder, Template } from '#src/model/environment.ts';
-import { diskFolderName, type Users } from '../bwrap/arguments.ts';
 import type { DiskPlan } from '../bwrap/launch.ts';
-import { policyId } from '../bwrap/places.ts';
-import type { Site } from './build.ts';
+import { policyId, type Users } from '../bwrap/places.ts';
 import type { EtcPlan } from './own-etc.ts';
 import type { SandboxFolder } from './record.ts';
+import type { WritablePlace } from './writable-places.ts';
 
 /** Folders of the host that a sandbox is made of, where its launch finds them. */
 export type Sources = {
@@ -23,16 +22,29 @@ export type Sources = {
   readonly data: readonly SourceFolder[];
 };
 
+export type SiteFolders = {
+  readonly payloadFolder: string;
+  /** Folder with our own files of /etc. */
+  readonly etcFolder: string;
+  /** Folder that every id may enter, where launches mount what a sandbox is made of; null without root: no mounts. */
+  readonly stageFolder: string | null;
+};
+
 type DiskMounts = { readonly fstab: string; readonly disk: DiskPlan };
 
-type Decided = { readonly users: Users; readonly idBase: number | null; readonly etcPlan: EtcPlan };
+type Decided = {
+  readonly users: Users;
+  readonly idBase: number | null;
+  readonly etcPlan: EtcPlan;
+  readonly writable: readonly WritablePlace[];
+};
 
 /** Writes down what the launch is to mount; without root it mounts nothing, and everything is where it is. */
 export function stageSources(
   template: Template,
   folder: SandboxFolder,
-  { payloadFolder, etcFolder, stageFolder }: Site,
-  { users, idBase, etcPlan }: Decided,
+  { payloadFolder, etcFolder, stageFolder }: SiteFolders,
+  { users, idBase, etcPlan, writable }: Decided,
 ): { readonly sources: Sources; readonly mounts: DiskMounts | null } {
   const image = template.image.kind === 'rootfs' ? template.image.path : null;
   const data = hostFolders(template);
@@ -54,7 +66,7 @@ export function stageSources(
   const all = [disk, terminals, ...staged, ...(layers === null ? [] : [layers])];
   for (const { at } of all) mkdirSync(at, { recursive: true });
   writeFileSync(folder.fstab, fstabOf(all), { mode: 0o600 });
-  makeDisk(folder.disk, template, users, idBase ?? 0);
+  makeDisk(folder.disk, writable, users, idBase ?? 0);
   return {
     sources: {
       run: placeOf(hosts.run),
@@ -71,19 +83,18 @@ export function stageSources(
 }
 
 /** As the launch copies it into the mounted one. `base`: the host's id of the sandbox's user 0. */
-function makeDisk(folder: string, { folders = [] }: Template, users: Users, base: number): void {
+function makeDisk(folder: string, writable: readonly WritablePlace[], users: Users, base: number): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  // Nobody else's, the grader's neither: it reads as the policy's user what the policy has written.
-  for (const name of ['workspace', ...folders.map((_, index) => diskFolderName(index))]) {
-    makeOwned(join(folder, name), base + (users === 'root' ? 0 : policyId), 0o770);
+  for (const { name, owner, mode, filledFrom } of writable) {
+    const id = base + (owner === 'root' || users === 'root' ? 0 : policyId);
+    const place = join(folder, name);
+    if (filledFrom === null) mkdirSync(place, { recursive: true });
+    else cpSync(filledFrom, place, { recursive: true, verbatimSymlinks: true });
+    for (const each of readdirSync(place, { recursive: true, encoding: 'utf8' }))
+      lchownSync(join(place, each), id, id);
+    chownSync(place, id, id);
+    chmodSync(place, mode);
   }
-  makeOwned(join(folder, 'tmp'), base, 0o1777);
-}
-
-function makeOwned(folder: string, owner: number, mode: number): void {
-  mkdirSync(folder, { recursive: true });
-  chownSync(folder, owner, owner);
-  chmodSync(folder, mode);
 }
 
 /** What a program made is a folder by now (`data/built-data.ts`), and what an image holds was refused before. */

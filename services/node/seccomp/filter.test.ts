@@ -102,6 +102,10 @@ describe.each([x64, arm64])('the filter for $name', ({ name, audit, numberOf }) 
     },
   );
 
+  it.each(['cachestat', 'fchmodat2'])('allows %s, which is newer than the others', (each) => {
+    expect(call(each)).toBe(allowed);
+  });
+
   it('is short enough for the kernel, and whole instructions', () => {
     expect(program.length % 8).toBe(0);
     expect(program.length / 8).toBeLessThanOrEqual(4096);

@@ -10,8 +10,8 @@ export type SystemCall = {
 };
 
 /**
- * Every system call of Linux 6.1: its name, its number on x86_64 and on arm64 (`-`: none), and what sandboxes may do
- * with it. Newer ones are unknown to the filter, and programs then do what they do on an older kernel.
+ * Every system call of Linux 6.1, and two newer ones that libraries use: its name, its number on x86_64 and on arm64 (`-`: none),
+ * and what sandboxes may do with it. Other newer ones are unknown to the filter, and programs then do what they do on an older kernel.
  *
  * Numbers: `asm/unistd_64.h` and `asm-generic/unistd.h` of the kernel's headers (Debian's `linux-libc-dev` 6.1).
  * Rules: the default profile of container engines (`seccomp/default.json` of github.com/moby/profiles at cd3bed8,
@@ -385,6 +385,8 @@ memfd_secret 447 447 allow
 process_mrelease 448 448 allow
 futex_waitv 449 449 allow
 set_mempolicy_home_node 450 450 refuse
+cachestat 451 451 allow
+fchmodat2 452 452 allow
 `
   .trim()
   .split('\n')

@@ -110,10 +110,11 @@ async function carryOut(
     return result === 'late' ? result : { result };
   }
   const { config, env, leaders } = deps;
+  const exitsLikeShell = action.kind === 'exec' && action.user !== 'grader';
   const parts = action.kind === 'exec' ? execProcess(config, env, action) : builtinProcess(config, action);
   const startMs = timeoutAtStart(request, leftMs());
   if (startMs === null) return 'late';
-  const spec = { ...parts, timeoutMs: startMs, keepBytes, killAtOnce };
+  const spec = { ...parts, timeoutMs: startMs, keepBytes, killAtOnce, exitsLikeShell };
   return { result: await runCommand(spec, leaders, cancel) };
 }
 
@@ -128,7 +129,7 @@ function queriesOf(deps: Deps): () => Promise<Queries> {
   return () => (made ??= import('../queries/queries.ts').then(({ Queries }) => new Queries(deps)));
 }
 
-type ProcessParts = Omit<CommandSpec, 'timeoutMs' | 'keepBytes' | 'killAtOnce'>;
+type ProcessParts = Omit<CommandSpec, 'timeoutMs' | 'keepBytes' | 'killAtOnce' | 'exitsLikeShell'>;
 
 /** A command of the environment or the caller. */
 export function execProcess(config: Config, env: NodeJS.ProcessEnv, action: ExecAction): ProcessParts {
@@ -143,6 +144,7 @@ export function execProcess(config: Config, env: NodeJS.ProcessEnv, action: Exec
     env: variables,
     user: processUser(config, user),
     stdin: action.stdin,
+    merge: action.merge === true,
   };
 }
 

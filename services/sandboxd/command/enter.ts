@@ -16,10 +16,14 @@ export type Entered = {
   readonly user: ProcessUser;
   /** A helper of sandboxd's, which shall not wait behind what the policy runs. */
   readonly isInternal?: boolean;
+  readonly stdin: 'nothing' | 'pipe';
+  /** Sends stderr to the same stream as stdout. */
+  readonly merge?: boolean;
 };
 
 /** The arguments of `enter`. */
-export function enterArguments({ argv, cwd, user, isInternal = false }: Entered): readonly string[] {
+export function enterArguments(start: Entered): readonly string[] {
+  const { argv, cwd, user, isInternal = false } = start;
   const { name, ids, umask, root, mostProcesses } = user;
   const isCommand = name === 'policy' && !isInternal;
   return [
@@ -32,11 +36,21 @@ export function enterArguments({ argv, cwd, user, isInternal = false }: Entered)
     ...option('--gid', ids?.gid),
     ...option('--uid', ids?.uid),
     ...option('--nice', isCommand ? commandNiceness : null),
+    ...(isInternal ? [] : pipes(start)),
     ...option('--nproc', mostProcesses === null ? null : mostProcesses + (isInternal ? helperTasks : 0)),
     '--',
     ...argv,
   ];
 }
+
+/**
+ * What a task runs opens its streams by name, which Linux allows for pipes. Helpers keep the sockets that sandboxd has, because no other
+ * process can open these.
+ */
+const pipes = ({ stdin, merge = false }: Entered): readonly string[] => [
+  ...option('--pipes', stdin === 'pipe' ? 0 : 1),
+  ...(merge ? ['--merge'] : []),
+];
 
 const option = (name: string, value: string | number | null | undefined): readonly string[] =>
   value === null || value === undefined ? [] : [name, String(value)];
@@ -94,6 +108,13 @@ export function parseRefusal(text: string): { readonly what: string; readonly er
   return { what, errno: getSystemErrorName(-Number(number)) };
 }
 
+/** What shells and container engines exit with in place of a program that is missing or not executable; null: for another reason. */
+export function shellExit(what: string, errno: string): number | null {
+  if (what !== 'program') return null;
+  if (errno === 'ENOENT' || errno === 'ENOTDIR') return 127;
+  return errno === 'EACCES' ? 126 : null;
+}
+
 /** A sentence for the model. */
 export function explainRefusal(what: string, errno: string, { argv, cwd }: Entered): string {
   const program = argv[0] ?? '';
@@ -103,12 +124,22 @@ export function explainRefusal(what: string, errno: string, { argv, cwd }: Enter
     case 'ENOTDIR':
       return what === 'folder' ? `${cwd} is not a folder` : `there is no program ${program}`;
     case 'EACCES':
-      return `${program} may not be executed, or ${cwd} may not be entered`;
+      return what === 'folder' ? `the folder ${cwd} may not be entered` : `${program} may not be executed`;
     case 'EAGAIN':
       return `the sandbox has no room for another process`;
     case 'E2BIG':
-      return `the arguments of ${program} are too long`;
+      return explainLength(argv);
     default:
       return `${program} could not be started (${errno})`;
   }
+}
+
+/** Linux: 32 pages for one argument, with the zero at its end. */
+const longestArgumentBytes = 131_071;
+
+function explainLength(argv: readonly string[]): string {
+  const bytes = Math.max(...argv.map((argument) => Buffer.byteLength(argument)));
+  if (bytes <= longestArgumentBytes)
+    return 'the arguments and variables of the command are too long together';
+  return `an argument of the command, or its text, has ${bytes} bytes, and ${longestArgumentBytes} are the most: put it into a file`;
 }

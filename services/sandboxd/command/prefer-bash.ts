@@ -14,8 +14,7 @@ export function textArgv(
   config: Config,
 ): readonly string[] {
   if (preferBash !== true || !hasBash(folder, PATH, config)) return argv;
-  // Commands have a socket as stdin, which bash takes for a remote login: without --norc it reads ~/.bashrc.
-  return ['bash', '--norc', ...argv.slice(1)];
+  return ['bash', ...argv.slice(1)];
 }
 
 function hasBash(folder: string, path: string, config: Config): boolean {

@@ -34,11 +34,11 @@ test('a command that ended in time has not timed out, however late the daemon lo
   expect(stdout.head.toString()).toBe('done\n');
 });
 
-test('what was written while the daemon stood still is read before the pipes count as quiet', async () => {
+test('what was written while the daemon stood still is read before the streams count as quiet', async () => {
   const child = spawn('sh', ['-c', 'sleep 0.05; echo late; exec sleep 1'], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const output = new Output(child.stdout, child.stderr, 1024);
+  const output = new Output([child.stdout, child.stderr], { keepBytes: 1024, isInternal: true });
   const settled = output.settled();
   standStillMs(400);
   await settled;

@@ -6,7 +6,15 @@ import { collect } from '../collect.ts';
 import { countAlive, isTreeAlive, killTree, terminateTree } from '../processes/kill-tree.ts';
 import type { Leader, Leaders } from '../processes/leaders.ts';
 import { Capture, nothingCaptured, type RawCapture } from './capture.ts';
-import { NotStarted, type ProcessSpec, refusalAt, spawnWhenAble, type StartedProcess } from './spawn-as.ts';
+import {
+  endOutput,
+  NotStarted,
+  type ProcessSpec,
+  refusalAt,
+  spawnWhenAble,
+  type StartedProcess,
+  withRoom,
+} from './spawn-as.ts';
 
 export type CommandSpec = Omit<ProcessSpec, 'stdin'> & {
   /** UTF-8 text; absent = nothing to read. */
@@ -17,6 +25,8 @@ export type CommandSpec = Omit<ProcessSpec, 'stdin'> & {
   readonly keepBytes: number;
   /** No SIGTERM and no grace at the timeout. */
   readonly killAtOnce?: boolean;
+  /** Exits as a shell does if its program is missing or not executable, with a sentence on stderr; else it is `not_started`. */
+  readonly exitsLikeShell?: boolean;
 };
 
 export type CommandResult = {
@@ -45,7 +55,8 @@ type Stop = 'exited' | 'timed_out' | 'cancelled';
  *             not be run
  *   ending    timeout: TERM to the whole tree, a grace, KILL, unless its caller has no time for that; cancel: KILL at once,
  *             since nobody waits for it → settling
- *   settling  until the pipes were quiet → done; what still runs in the background is left alone, unless it was ended
+ *   settling  until the streams have ended, or were quiet and then made to end → done; what still runs in the background is
+ *             left alone, unless it was ended
  */
 export async function runCommand(
   spec: CommandSpec,
@@ -53,13 +64,19 @@ export async function runCommand(
   cancel: AbortSignal,
 ): Promise<CommandResult> {
   try {
-    const started = await spawnWhenAble({ ...spec, stdin: spec.stdin === undefined ? 'nothing' : 'pipe' });
-    const leader = leaders.add(started.pid, spec.user.ids?.uid ?? null);
-    return await follow(started, leader, spec, leaders, cancel);
+    return await withRoom(spec.user, () => runOnce(spec, leaders, cancel));
   } catch (error) {
     if (!(error instanceof NotStarted)) throw error;
-    return neverStarted(error);
+    return spec.exitsLikeShell === true && error.shellExit !== null
+      ? exitedLikeShell(error.shellExit, error.message, spec)
+      : neverStarted(error);
   }
+}
+
+async function runOnce(spec: CommandSpec, leaders: Leaders, cancel: AbortSignal): Promise<CommandResult> {
+  const started = await spawnWhenAble({ ...spec, stdin: spec.stdin === undefined ? 'nothing' : 'pipe' });
+  const leader = leaders.add(started.pid, spec.user.ids?.uid ?? null);
+  return follow(started, leader, spec, leaders, cancel);
 }
 
 async function follow(
@@ -71,13 +88,13 @@ async function follow(
 ): Promise<CommandResult> {
   const startMs = monotonicMs();
   const exited = exitOf(started);
-  const output = new Output(started.stdout, started.stderr, spec.keepBytes);
+  const output = new Output([started.stdout, started.stderr], spec);
   started.child.stdin?.end(spec.stdin);
   const stop = await firstStop(exited, spec.timeoutMs, cancel);
   if (stop !== 'exited') await end(stop === 'cancelled' || spec.killAtOnce === true, leader.pid);
   const exit = await Promise.race([exited, sleep(exitAfterKillMs, null, { ref: false })]);
   const refusal = await refusalAt(exit?.code ?? null, started);
-  if (refusal !== null) return neverStarted(refusal);
+  if (refusal !== null) throw refusal;
   await output.settled();
   const alive = countAlive(leader, leaders.sessionsBut(leader));
   return {
@@ -128,6 +145,19 @@ function endingOf(stop: Stop, exit: Exit | null, timeoutMs: number): Ending {
   return { kind: 'timed_out', timeoutMs, ...how };
 }
 
+function exitedLikeShell(exitCode: number, sentence: string, { merge = false }: CommandSpec): CommandResult {
+  const head = Buffer.from(`${sentence}\n`);
+  const said = { head, tail: Buffer.alloc(0), totalBytes: head.length };
+  return {
+    ending: { kind: 'exited', exitCode },
+    stdout: merge ? said : nothingCaptured,
+    stderr: merge ? nothingCaptured : said,
+    durationMs: 0,
+    escapedProcesses: 0,
+    backgroundProcesses: 0,
+  };
+}
+
 function neverStarted(error: NotStarted): CommandResult {
   return {
     ending: { kind: 'not_started', errno: error.errno, message: error.message },
@@ -139,30 +169,50 @@ function neverStarted(error: NotStarted): CommandResult {
   };
 }
 
-/** How long pipes must be silent after the command's own end before its output counts as complete. */
+/** How long streams must be silent after the command's own end before its output counts as complete. */
 const quietMs = 200;
 /** A background process that never falls silent must not hold the answer back for longer. */
 const longestWaitMs = 2000;
-
 /**
- * Both output streams of a command. Reading goes on for as long as anybody writes: after {@link take} the bytes of
- * background processes are dropped, since a closed pipe would kill them.
+ * For the rest, after the streams were made to end. What passes it on has sandboxd's own priority, and takes so long only if the policy
+ * holds its own pipe up.
  */
+const longestRestMs = 5000;
+
+/** Both output streams of a command, to the end of what it wrote. */
 export class Output {
+  readonly #streams: readonly [stdout: Readable, stderr: Readable];
   readonly #captures: readonly [Capture, Capture];
+  readonly #isInternal: boolean;
   #openStreams = 2;
   #lastWriteMs = monotonicMs();
-  #taken = false;
   #onClosed: () => void = () => {};
 
-  constructor(stdout: Readable, stderr: Readable, keepBytes: number) {
+  constructor(
+    streams: readonly [stdout: Readable, stderr: Readable],
+    { keepBytes, isInternal = false }: Pick<CommandSpec, 'keepBytes' | 'isInternal'>,
+  ) {
+    this.#streams = streams;
     this.#captures = [new Capture(keepBytes), new Capture(keepBytes)];
-    this.#read(stdout, this.#captures[0]);
-    this.#read(stderr, this.#captures[1]);
+    this.#isInternal = isInternal;
+    this.#read(streams[0], this.#captures[0]);
+    this.#read(streams[1], this.#captures[1]);
   }
 
-  /** Resolves when both streams have ended, or were silent long enough. Call it at the command's own end. */
+  /** Resolves when both streams have ended, which they are made to after they were silent long enough. Call it at the command's own end. */
   async settled(): Promise<void> {
+    await this.#quiet();
+    if (!this.#isInternal) await this.#rest();
+    for (const stream of this.#streams) stream.destroy();
+  }
+
+  /** Silence alone does not say that all has come: between the command and sandboxd is a process that may have to wait for its turn. */
+  async #rest(): Promise<void> {
+    endOutput(this.#streams);
+    if (this.#openStreams > 0) await this.#closedWithin(longestRestMs);
+  }
+
+  async #quiet(): Promise<void> {
     const endedMs = monotonicMs();
     while (this.#openStreams > 0) {
       // What was written before the end may still be on its way to us: silence counts from the end.
@@ -170,15 +220,14 @@ export class Output {
       const waitMs = Math.min(quietAtMs, endedMs + longestWaitMs) - monotonicMs();
       if (waitMs <= 0) return;
       await this.#closedWithin(waitMs);
-      // A loop that stood still runs late timers before it reads: silence is silence only when the pipes were looked at.
+      // A loop that stood still runs late timers before it reads: silence is silence only when the streams were looked at.
       await afterReading();
     }
   }
 
-  /** What was kept; whatever comes later is read and dropped. */
+  /** What was kept. */
   take(): { readonly stdout: RawCapture; readonly stderr: RawCapture } {
     const [stdout, stderr] = this.#captures;
-    this.#taken = true;
     return { stdout: stdout.taken(), stderr: stderr.taken() };
   }
 
@@ -186,7 +235,7 @@ export class Output {
     stream.on('data', (chunk: Buffer) => {
       this.#lastWriteMs = monotonicMs();
       noteRead();
-      if (!this.#taken) capture.push(chunk);
+      capture.push(chunk);
     });
     stream.on('error', () => {}); // The peer is gone; 'close' follows and is what counts.
     stream.once('close', () => {
@@ -207,14 +256,14 @@ export class Output {
 }
 
 /**
- * Node reads a pipe into a new buffer of 64 KiB each time. To the collector they look small, since their bytes lie outside
+ * Node reads a stream into a new buffer of 64 KiB each time. To the collector they look small, since their bytes lie outside
  * its heap, and so some 40 MB of them pile up under a flood of output before it looks. Young garbage is collected in a
  * millisecond, and with that the pile stays below 8 MB.
  */
 const readsBetweenCollections = 128;
 let reads = 0;
 
-/** Notes one read of a pipe, whatever its size. */
+/** Notes one read of a stream, whatever its size. */
 function noteRead(): void {
   reads = (reads + 1) % readsBetweenCollections;
   if (reads === 0) collect({ type: 'minor', execution: 'sync' });

@@ -1,10 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { monotonicMs } from '../clock.ts';
 import { readProcessTable, readUid } from '../processes/process-table.ts';
 import { signalProcess } from '../processes/kill-tree.ts';
+import type { ProcessUser } from '../users.ts';
 import {
   type Entered,
   enterArguments,
@@ -12,17 +14,18 @@ import {
   longestReason,
   parseRefusal,
   refusedExit,
+  shellExit,
 } from './enter.ts';
 
 export type ProcessSpec = Entered & {
   readonly env: Readonly<Record<string, string>>;
-  readonly stdin: 'nothing' | 'pipe';
 };
 
 export type StartedProcess = {
   readonly pid: number;
   readonly child: ChildProcess;
   readonly stdout: Readable;
+  /** Empty if it is merged into stdout. */
   readonly stderr: Readable;
   /**
    * Null once the program runs, or has ended before it could; else why it could not be run. Comes at the latest with the end
@@ -31,14 +34,17 @@ export type StartedProcess = {
   readonly refusal: Promise<NotStarted | null>;
 };
 
-/** The program could not be run at all: no exit code, nothing of it happened. */
+/** The program could not be run at all: nothing of it happened. */
 export class NotStarted extends Error {
   readonly errno: string;
+  /** What a shell would exit with in its place, if it would. */
+  readonly shellExit: number | null;
 
-  constructor(errno: string, message: string) {
+  constructor(errno: string, message: string, exitCode: number | null = null) {
     super(message);
     this.name = 'NotStarted';
     this.errno = errno;
+    this.shellExit = exitCode;
   }
 }
 
@@ -55,10 +61,17 @@ const roomComesMs = 10;
  * own children are ours to reap; orphans go to pid 1, which is bubblewrap's init or a pod's pause process.
  */
 export async function spawnAs(spec: ProcessSpec): Promise<StartedProcess> {
-  const { takesRoomOf } = spec.user;
+  return withRoom(spec.user, () => spawnEntered(spec));
+}
+
+/** Does it again while it throws {@link NotStarted} because the sandbox has no room for a process, after some room was made. */
+export async function withRoom<Result>(
+  { takesRoomOf }: ProcessUser,
+  start: () => Promise<Result>,
+): Promise<Result> {
   for (let tries = 0; ; tries += 1) {
     try {
-      return await spawnEntered(spec);
+      return await start();
     } catch (error) {
       const isFull = error instanceof NotStarted && error.errno === 'EAGAIN';
       if (!isFull || tries === mostTries || takesRoomOf === null) throw error;
@@ -82,13 +95,21 @@ async function spawnEntered(spec: ProcessSpec): Promise<StartedProcess> {
   if (child.pid === undefined) throw notStarted(await failed, spec);
   const { pid, stdout, stderr } = child;
   const status = child.stdio[3];
-  if (stdout === null || stderr === null || !(status instanceof Readable))
-    throw new Error('a process has started without its pipes');
+  if (stdout === null || (stderr === null && spec.merge !== true) || !(status instanceof Readable))
+    throw new Error('a process has started without its streams');
   child.stdin?.on('error', () => {}); // The command may end without having read its input.
-  return { pid, child, stdout, stderr, refusal: readRefusal(status, spec) };
+  return { pid, child, stdout, stderr: stderr ?? Readable.from([]), refusal: readRefusal(status, spec) };
 }
 
-/** The fourth pipe is closed before any code of the policy's runs: only `enter` writes there. */
+/**
+ * Makes the output of a command end after what was written by now. What still runs in the background can go on writing, and that
+ * is dropped (`infra/payload/native/streams.h`). A helper's output ends with the helper.
+ */
+export function endOutput(streams: readonly Readable[]): void {
+  for (const stream of streams) if (stream instanceof Socket) stream.end();
+}
+
+/** The fourth stream is closed before any code of the policy's runs: only `enter` writes there. */
 function spawnOrThrow(spec: ProcessSpec): ChildProcess {
   const stdin = spec.stdin === 'pipe' ? 'pipe' : 'ignore';
   try {
@@ -96,7 +117,7 @@ function spawnOrThrow(spec: ProcessSpec): ChildProcess {
       cwd: '/',
       env: spec.env,
       detached: true,
-      stdio: [stdin, 'pipe', 'pipe', 'pipe'],
+      stdio: [stdin, 'pipe', spec.merge === true ? 'ignore' : 'pipe', 'pipe'],
     });
   } catch (error) {
     throw notStarted(error as NodeJS.ErrnoException, spec);
@@ -111,7 +132,8 @@ async function readRefusal(status: Readable, spec: ProcessSpec): Promise<NotStar
   await once(status, 'close');
   const refusal = parseRefusal(text);
   if (refusal === null) return null;
-  return new NotStarted(refusal.errno, explainRefusal(refusal.what, refusal.errno, spec));
+  const { what, errno } = refusal;
+  return new NotStarted(errno, explainRefusal(what, errno, spec), shellExit(what, errno));
 }
 
 /**

@@ -5,7 +5,7 @@ import { resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { commandEnv } from '../command/command-env.ts';
-import { NotStarted, refusalAt, spawnWhenAble, type StartedProcess } from '../command/spawn-as.ts';
+import { endOutput, NotStarted, refusalAt, spawnWhenAble, type StartedProcess } from '../command/spawn-as.ts';
 import type { Config } from '../config.ts';
 import * as shape from '../http/shape.ts';
 import { killTree } from '../processes/kill-tree.ts';
@@ -156,8 +156,8 @@ export type Grounds = {
   readonly leaders: Leaders;
 };
 
-/** After its end a program's last output is still on its way; one that somebody holds open is not waited for longer. */
-const drainMs = 2_000;
+/** After its end a program's last output is still on its way. It takes so long only if the policy holds its own pipe up. */
+const longestRestMs = 5_000;
 /** A grader that was killed is only heard when it is spoken to: an empty frame, so often. */
 const stillThereMs = 500;
 const nothing = Buffer.alloc(0);
@@ -193,7 +193,8 @@ async function runAsPolicy(
   ]);
   over.abort();
   await killTree(started.pid);
-  await Promise.race([printed.closed, sleep(drainMs, undefined, { ref: false })]);
+  endOutput([started.stdout, started.stderr]);
+  await Promise.race([printed.closed, sleep(longestRestMs, undefined, { ref: false })]);
   clearInterval(listening);
   // What it printed before its end is counted after it.
   return printed.isFlooded() ? { kind: 'flooded' } : ending;

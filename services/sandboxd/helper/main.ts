@@ -16,6 +16,7 @@
 import { accessSync, constants } from 'node:fs';
 
 async function main([folder = '/', task = '', object = '', ...rest]: readonly string[]): Promise<number> {
+  process.title = 'sandboxd-helper';
   enter(folder);
   switch (task) {
     case 'tool': {

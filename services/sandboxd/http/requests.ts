@@ -178,7 +178,7 @@ export function parseArtifacts(body: unknown): ArtifactsRequest {
   };
 }
 
-function parseExec({ argv, cwd, env, stdin, user, preferBash }: shape.Fields): ExecAction {
+function parseExec({ argv, cwd, env, stdin, user, preferBash, merge }: shape.Fields): ExecAction {
   return {
     kind: 'exec',
     argv: shape.argv(argv, 'action.argv'),
@@ -187,6 +187,7 @@ function parseExec({ argv, cwd, env, stdin, user, preferBash }: shape.Fields): E
     ...(stdin === undefined ? {} : { stdin: shape.text(stdin, 'action.stdin') }),
     ...(user === undefined ? {} : { user: parseUser(user, 'action.user') }),
     ...(preferBash === true ? { preferBash } : {}),
+    ...(merge === true ? { merge } : {}),
   };
 }
 

@@ -7,7 +7,7 @@ import {
   type SpanProcessor,
 } from '@opentelemetry/sdk-trace';
 import type { Log } from '#src/ports/log.ts';
-import type { TracerOptions } from './open-tracer.ts';
+import type { TracerOptions } from './options.ts';
 
 /** Spans that wait for the collector, those on their way included: some 2 KB each, so 8 MB at most. */
 const mostWaiting = 4_096;

@@ -23,7 +23,7 @@ import {
   type Tracer,
 } from '#src/ports/tracer.ts';
 import { boundedExport } from './bounded-export.ts';
-import type { TracedProcess, TracerOptions } from './open-tracer.ts';
+import type { TracedProcess, TracerOptions } from './options.ts';
 
 /**
  * The longest value is an id of a caller's, which has 256 characters. More attributes than ours, or links than the swaps of

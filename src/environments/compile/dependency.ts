@@ -1,11 +1,21 @@
 import type { Dependency } from '#src/model/dependency.ts';
-import type { InHand } from './tools.ts';
+import type { Path, Report } from '../mistakes.ts';
+import type { ToolYaml } from '../schema/environment.ts';
+
+/** A tool of an environment's file, as it is compiled. */
+export type ToolInHand = {
+  readonly name: string;
+  readonly yaml: ToolYaml;
+  readonly place: Path;
+  readonly expose: readonly string[];
+  readonly report: Report;
+};
 
 /** Often enough that a failure of some seconds is seen, and nothing for a backend that serves a whole run. */
 const defaultEveryS = 5;
 
 /** What a command tool depends on, if the file says so. */
-export function compileDependency(inHand: InHand): { readonly dependency?: Dependency } {
+export function compileDependency(inHand: ToolInHand): { readonly dependency?: Dependency } {
   const { yaml, place, report } = inHand;
   if (yaml.dependency === undefined) {
     if (yaml.idempotent !== undefined)
@@ -34,7 +44,7 @@ function probeMistake(probe: string): string | null {
   return null;
 }
 
-export function refuseDependency({ yaml, place, report }: InHand, because: string): void {
+export function refuseDependency({ yaml, place, report }: ToolInHand, because: string): void {
   for (const field of ['dependency', 'idempotent'] as const) {
     if (yaml[field] !== undefined) report([...place, field], `is for commands: ${because}; leave it out`);
   }

@@ -3,11 +3,15 @@ import { freshLeaves } from '#src/model/grader-leaves.ts';
 import type { FreshGrading, Grader } from '#src/model/grader.ts';
 import { digestOf } from '../digest.ts';
 import type { Folder } from '../files-read.ts';
-import type { Report } from '../mistakes.ts';
+import type { Path, Report } from '../mistakes.ts';
 import { parseBytes } from '../quantities.ts';
 import type { EnvironmentYaml } from '../schema/environment.ts';
-import type { InHand, Yaml } from './grader.ts';
+import type { WholeGraderYaml } from '../schema/grader.ts';
 import { compileTemplate } from './template.ts';
+
+/** A part of a file's grader, as it is compiled. */
+export type GraderOf<Kind extends WholeGraderYaml['kind']> = Extract<WholeGraderYaml, { kind: Kind }>;
+export type GraderInHand = { readonly place: Path; readonly folder: Folder; readonly report: Report };
 
 /**
  * What graders that work where the policy never was get their sandbox from: the policy's own template unless the author
@@ -94,7 +98,10 @@ const defaultBytes = '8Mi';
 const mostTaken = 64 * 1024 * 1024;
 
 /** How a grader is cut off from the policy's sandbox; nothing where it works there. */
-export function freshOf(yaml: Yaml<'command'>, { place, report }: InHand): { readonly fresh?: FreshGrading } {
+export function freshOf(
+  yaml: GraderOf<'command'>,
+  { place, report }: GraderInHand,
+): { readonly fresh?: FreshGrading } {
   const { artifacts, artifact_bytes, on_artifacts } = yaml;
   if (yaml.grade_in !== 'fresh') {
     for (const field of ['artifacts', 'artifact_bytes', 'on_artifacts'] as const)

@@ -1,14 +1,10 @@
 import { isUtf8 } from 'node:buffer';
 import type { CallSelector, FileContent, Grader, MostAnswers, RowFiles } from '#src/model/grader.ts';
 import { itemFieldOf, placeholdersIn } from '#src/model/placeholder.ts';
-import type { Folder } from '../files-read.ts';
-import type { Path, Report } from '../mistakes.ts';
+import type { Path } from '../mistakes.ts';
 import { parseBytes, parseDurationMs } from '../quantities.ts';
 import type { GraderYaml, WholeGraderYaml } from '../schema/grader.ts';
-import { freshOf } from './grader-sandbox.ts';
-
-export type Yaml<Kind extends WholeGraderYaml['kind']> = Extract<WholeGraderYaml, { kind: Kind }>;
-export type InHand = { readonly place: Path; readonly folder: Folder; readonly report: Report };
+import { freshOf, type GraderInHand, type GraderOf } from './grader-sandbox.ts';
 
 /**
  * Ten minutes for tests to run; a minute for a judge to answer, twice more if it does not. Every judge of answers in
@@ -22,7 +18,7 @@ const defaults = {
 } as const;
 
 /** The grader with its parts, defaults filled in and files read. */
-export function compileGrader(yaml: WholeGraderYaml, inHand: InHand): Grader {
+export function compileGrader(yaml: WholeGraderYaml, inHand: GraderInHand): Grader {
   const part = (inner: GraderYaml, ...steps: Path): Grader =>
     compileGrader(inner, { ...inHand, place: [...inHand.place, ...steps] });
   switch (yaml.kind) {
@@ -65,7 +61,7 @@ export function compileGrader(yaml: WholeGraderYaml, inHand: InHand): Grader {
   }
 }
 
-function surcharges({ time, bytes }: Yaml<'penalty'>, { place, report }: InHand) {
+function surcharges({ time, bytes }: GraderOf<'penalty'>, { place, report }: GraderInHand) {
   if (time && parseDurationMs(time.per) === 0) report([...place, 'time', 'per'], 'must be above 0');
   if (bytes && parseBytes(bytes.per) === 0) report([...place, 'bytes', 'per'], 'must be above 0');
   return {
@@ -77,7 +73,7 @@ function surcharges({ time, bytes }: Yaml<'penalty'>, { place, report }: InHand)
 }
 
 /** What an author leaves out is left out here too, so that the versions of environments stay what they were. */
-function setGrader(yaml: Yaml<'f1' | 'recall'>): Grader {
+function setGrader(yaml: GraderOf<'f1' | 'recall'>): Grader {
   const { kind, answer, reference } = yaml;
   const most = yaml.kind === 'recall' ? yaml.most : undefined;
   const above = yaml.kind === 'f1' ? yaml.refuse_above : undefined;
@@ -94,7 +90,7 @@ function setGrader(yaml: Yaml<'f1' | 'recall'>): Grader {
 const mostOf = (written: number | string): MostAnswers =>
   typeof written === 'number' ? { count: written } : { timesExpected: Number.parseFloat(written) };
 
-function textGrader(yaml: Yaml<'text'>, { place, report }: InHand): Grader {
+function textGrader(yaml: GraderOf<'text'>, { place, report }: GraderInHand): Grader {
   const tolerance = yaml.tolerance ?? 0;
   const partialWithin = yaml.partial_within ?? tolerance;
   if (partialWithin < tolerance) {
@@ -122,7 +118,7 @@ function textGrader(yaml: Yaml<'text'>, { place, report }: InHand): Grader {
   };
 }
 
-function numberReading({ magnitudes, currencies }: Yaml<'text'>) {
+function numberReading({ magnitudes, currencies }: GraderOf<'text'>) {
   if (magnitudes === undefined && currencies === undefined) return {};
   return { reading: { magnitudes: lowerCase(magnitudes), currencies: lowerCase(currencies) } };
 }
@@ -132,7 +128,7 @@ const lowerCase = (words: readonly string[] = []) => words.map((word) => word.to
 /** By this name a program finds the whole rollout; where it stands nowhere, nothing of that is kept. */
 const rolloutVariable = 'CORRAL_ROLLOUT';
 
-function commandGrader(yaml: Yaml<'command'>, inHand: InHand): Grader {
+function commandGrader(yaml: GraderOf<'command'>, inHand: GraderInHand): Grader {
   const files = filesOf(yaml, inHand);
   const readsRollout = [...yaml.command, ...Object.values(files)].some((text) =>
     text.includes(rolloutVariable),
@@ -152,7 +148,7 @@ function commandGrader(yaml: Yaml<'command'>, inHand: InHand): Grader {
   };
 }
 
-function filesOf({ files = {} }: Yaml<'command'>, { place, folder, report }: InHand) {
+function filesOf({ files = {} }: GraderOf<'command'>, { place, folder, report }: GraderInHand) {
   const { from: _ofRows, ...named } = files;
   const texts = Object.entries(named).map(([name, written]) => {
     if (typeof written === 'string') return [name, written];
@@ -168,7 +164,7 @@ function filesOf({ files = {} }: Yaml<'command'>, { place, folder, report }: InH
 const usualAttachBytes = 4 * 1024 * 1024;
 const mostAttachBytes = 16 * 1024 * 1024;
 
-function attachOf({ attach, attach_bytes, on_attach }: Yaml<'http'>, { place, report }: InHand) {
+function attachOf({ attach, attach_bytes, on_attach }: GraderOf<'http'>, { place, report }: GraderInHand) {
   if (attach === undefined) {
     if (attach_bytes !== undefined || on_attach !== undefined)
       report([...place, 'attach'], 'is missing: attach_bytes and on_attach are of files that are attached');
@@ -184,7 +180,7 @@ function attachOf({ attach, attach_bytes, on_attach }: Yaml<'http'>, { place, re
   return { attach: { paths: attach, mostBytes, onBad: on_attach ?? 0 } };
 }
 
-function httpGrader(yaml: Yaml<'http'>, inHand: InHand): Grader {
+function httpGrader(yaml: GraderOf<'http'>, inHand: GraderInHand): Grader {
   return {
     kind: 'http',
     url: yaml.url,
@@ -199,7 +195,7 @@ function httpGrader(yaml: Yaml<'http'>, inHand: InHand): Grader {
 }
 
 /** One question to a grader, so that each has its weight. */
-function callsGrader({ opened, checked }: Yaml<'calls'>, { place, report }: InHand): Grader {
+function callsGrader({ opened, checked }: GraderOf<'calls'>, { place, report }: GraderInHand): Grader {
   if ((opened === undefined) === (checked === undefined))
     report(place, 'must ask one thing: opened or checked; weighted and gate put several together');
   if (opened === undefined) return checkedGrader(checked);
@@ -208,7 +204,7 @@ function callsGrader({ opened, checked }: Yaml<'calls'>, { place, report }: InHa
   return { kind: 'calls', asks: 'opened', reference: opened.reference, tools, ...most };
 }
 
-function checkedGrader(checked: Yaml<'calls'>['checked']): Grader {
+function checkedGrader(checked: GraderOf<'calls'>['checked']): Grader {
   const { edits = [], checks = [], passing = true } = checked ?? {};
   return {
     kind: 'calls',
@@ -230,8 +226,8 @@ const mostBytesOfAll = 8 * 1024 * 1024;
  * and is never part of a path, so that it may say what it likes.
  */
 function rowFilesOf(
-  { files = {} }: Yaml<'command'>,
-  { place, folder, report }: InHand,
+  { files = {} }: GraderOf<'command'>,
+  { place, folder, report }: GraderInHand,
 ): { readonly rowFiles?: RowFiles } {
   const { from } = files;
   if (from === undefined) return {};

@@ -3,14 +3,13 @@ import { itemFieldOf, splitAtPlaceholders } from '#src/model/placeholder.ts';
 import { itemParameter } from '#src/tools/action.ts';
 import type { Report } from '../mistakes.ts';
 import type { IndexYaml } from '../schema/environment.ts';
-import { refuseDependency } from './dependency.ts';
+import { refuseDependency, type ToolInHand } from './dependency.ts';
 import { compileParameters, parameterNames, textParameters } from './parameters.ts';
-import type { InHand } from './tools.ts';
 
 const nothingFound = 'Nothing found.';
 
 /** A tool that is a query of a database: the SQL is the author's, and what the model writes is only ever bound to it. */
-export function indexTool(inHand: InHand, yaml: IndexYaml, timeoutMs: number): Tool {
+export function indexTool(inHand: ToolInHand, yaml: IndexYaml, timeoutMs: number): Tool {
   const { name, yaml: tool, place, report } = inHand;
   refuseDependency(inHand, 'a query depends on nothing outside of its sandbox');
   if (!/^\s*(?:select|with)\b/i.test(yaml.sql)) {
@@ -55,7 +54,7 @@ export function indexTool(inHand: InHand, yaml: IndexYaml, timeoutMs: number): T
   };
 }
 
-function partsOf(each: string, { place, report }: InHand): readonly string[] {
+function partsOf(each: string, { place, report }: ToolInHand): readonly string[] {
   const parts = splitAtPlaceholders(each);
   const field = parts.find((part, index) => index % 2 === 1 && itemFieldOf(part) !== null);
   if (field !== undefined) {

@@ -1,24 +1,16 @@
 import type { JsonSchema, Tool } from '#src/model/environment.ts';
 import { itemFieldOf, placeholdersIn } from '#src/model/placeholder.ts';
-import type { Path, Report } from '../mistakes.ts';
+import type { Report } from '../mistakes.ts';
 import { parseDurationMs } from '../quantities.ts';
 import type { BuiltinToolName, ToolYaml } from '../schema/environment.ts';
 import { splicedScript, unknownPlaceholder } from './command-rules.ts';
-import { compileDependency, refuseDependency } from './dependency.ts';
+import { compileDependency, refuseDependency, type ToolInHand } from './dependency.ts';
 import { indexTool } from './index-tool.ts';
 import { compileParameters, parameterNames, textParameters } from './parameters.ts';
 
 /** Two minutes for a command that nobody thought about; an hour is the longest any face lets one run. */
 const defaultTimeout = '120s';
 export const longestTimeoutMs = 3_600_000;
-
-export type InHand = {
-  readonly name: string;
-  readonly yaml: ToolYaml;
-  readonly place: Path;
-  readonly expose: readonly string[];
-  readonly report: Report;
-};
 
 /** What the trainer's own commands are called in records, journals and metrics; no budget counts them. */
 const trainersOwn = 'exec';
@@ -35,7 +27,7 @@ export function compileTools(
   return Object.fromEntries(compiled.map((tool) => [tool.name, tool]));
 }
 
-function compileTool(inHand: InHand): Tool {
+function compileTool(inHand: ToolInHand): Tool {
   const { name, yaml, place, report } = inHand;
   if (name === trainersOwn) {
     report(
@@ -54,7 +46,7 @@ function compileTool(inHand: InHand): Tool {
     : builtinTool(inHand, yaml.builtin, timeoutMs);
 }
 
-function builtinTool(inHand: InHand, builtin: BuiltinToolName, timeoutMs: number): Tool {
+function builtinTool(inHand: ToolInHand, builtin: BuiltinToolName, timeoutMs: number): Tool {
   const { name, yaml, place, report } = inHand;
   if (yaml.parameters !== undefined)
     report([...place, 'parameters'], 'is fixed for a builtin tool; leave it out');
@@ -67,7 +59,7 @@ function builtinTool(inHand: InHand, builtin: BuiltinToolName, timeoutMs: number
   return { name, description: yaml.description ?? description, parameters, timeoutMs, run };
 }
 
-function commandTool(inHand: InHand, timeoutMs: number): Tool {
+function commandTool(inHand: ToolInHand, timeoutMs: number): Tool {
   const { name, yaml } = inHand;
   const argv = yaml.command ?? [];
   const parameters = parametersOf(inHand, argv);
@@ -84,7 +76,7 @@ function commandTool(inHand: InHand, timeoutMs: number): Tool {
 const freshProcess = 'Each call is a fresh process: files stay, nothing else carries over.';
 
 /** Where the author declares none, every placeholder of the command is a required text. */
-function parametersOf({ yaml, place, report }: InHand, argv: readonly string[]): JsonSchema {
+function parametersOf({ yaml, place, report }: ToolInHand, argv: readonly string[]): JsonSchema {
   if (yaml.parameters !== undefined)
     return compileParameters(yaml.parameters, [...place, 'parameters'], report);
   const names = argv.flatMap(placeholdersIn).filter((name) => itemFieldOf(name) === null);
@@ -92,7 +84,7 @@ function parametersOf({ yaml, place, report }: InHand, argv: readonly string[]):
 }
 
 function checkCommand(
-  { place, expose, report }: InHand,
+  { place, expose, report }: ToolInHand,
   argv: readonly string[],
   parameters: JsonSchema,
 ): void {

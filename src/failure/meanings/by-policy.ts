@@ -5,7 +5,7 @@ import type { FailureCode, LossCause } from '../codes.ts';
  * asked whether a policy could bring it about alone, by what it calls, runs or answers:
  *
  *   no       something that is not in its hands must happen too
- *   marked   nobody can rule it out: the discard is counted and marked `suspected`, so that a policy that learns it is seen
+ *   marked   it cannot be ruled out: the discard is counted and marked `suspected`, so that a policy that learns it is noticed
  *   setting  only where a setting of the environment, the trainer or the operator leaves it the room; `why` says which
  *
  * A plain yes does not stand here: that is a finding, and becomes an answer of the model's own.
@@ -18,7 +18,7 @@ const setting = (why: string): ByPolicy => ({ alone: 'setting', why });
 
 const beforeItsFirstCall = no('The policy has not run anything yet.');
 
-/** A code that nobody has asked this of does not compile. */
+/** A code without an answer to this does not compile. */
 export const byPolicy: Readonly<Record<FailureCode, ByPolicy>> = {
   capacity_timeout: no(
     'The rollout waits before its first call. It can slow others down only within its limits.',

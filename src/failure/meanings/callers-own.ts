@@ -60,7 +60,7 @@ export const wrongRequest = {
   },
   unknown_environment: {
     means: 'No environment, or no version of one, has the name in the address.',
-    evidence: 'The message lists those that exist.',
+    evidence: 'The message lists the existing ones.',
     operator:
       'Compare the job’s addresses with `GET /v1/environments`. `environments` in `/readyz` shows a file that was removed or has a mistake. Versions are kept for 14 days.',
   },

@@ -2,8 +2,8 @@
 export type Meaning = {
   /** What has happened. */
   readonly means: string;
-  /** What was seen, and where: fields of the error's `evidence`, metrics, logs. */
+  /** What is observed, and where: fields of the error's `evidence`, metrics, logs. */
   readonly evidence: string;
-  /** What the operator does about it; named is whoever has to do it instead. */
+  /** What the operator does about it. If it is another person's task, the text names their role. */
   readonly operator: string;
 };

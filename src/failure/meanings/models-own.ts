@@ -56,9 +56,10 @@ export const modelFailures = {
     operator: 'Nothing; or a higher memory `limit`.',
   },
   command_not_started: {
-    means: 'The program could not be run at all: it does not exist, or is not executable.',
+    means: 'The command could not be started: its folder does not exist, or its arguments are too long.',
     evidence: '`texts.not_started` tells the model the reason.',
-    operator: 'If the environment’s author chose the command, it is missing in the image.',
+    operator:
+      'Nothing. A missing program is exit code 127 of a completed call, and one that is not executable is 126.',
   },
   sandbox_broken: {
     means:

@@ -88,7 +88,7 @@ export const lostState = {
     means:
       'A tool reported by an exit code of its `dependency` that its backend failed, and Corral’s own probe of that backend failed at the time of the call, or no probe could be made. Or the database of a tool with `index` could no longer be read. The policy saw a failure that is not part of its task.',
     evidence:
-      '`tool`, `exit_code`, and `said`: the beginning of its stderr. `probe`: its host; `probed`: how the probe failed, or why there was none. `doubt`: why the policy may have caused it, with `suspected: dependency`.',
+      '`tool`, `exit_code`, and `said`: the end of its output. `probe`: its host; `probed`: how the probe failed, or why there was none. `doubt`: why the policy may have caused it, with `suspected: dependency`.',
     operator:
       'Fix the backend. `doubt` names a run that makes most of its calls: give the backend room, or the run fewer rollouts at once. If it says that no probe was ever good, gateways cannot reach the address: open their egress. A database breaks by its disk, or if a `source` is changed under running sandboxes.',
   },
@@ -166,7 +166,7 @@ export const fleetItself = {
   },
   shutting_down: {
     means:
-      'This gateway is stopping: it refuses new requests and finishes those that it holds. Requests that it cannot finish in time fail with this code and `admitted: unknown`; the same request at another gateway attaches to the work.',
+      'This gateway is stopping: it refuses new requests and finishes the requests that it holds. Requests that it cannot finish in time fail with this code and `admitted: unknown`; the same request at another gateway attaches to the work.',
     evidence: '`/readyz` of that gateway is 503 and says `gateway`.',
     operator:
       'Nothing while gateways are replaced. If many have `admitted: unknown`, the grace is too short ([how gateways stop](operators.md#gateways-that-leave)). A load balancer that continues to send requests does not check `/readyz`.',

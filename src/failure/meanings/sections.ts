@@ -3,7 +3,7 @@ import { over, wrongRequest } from './callers-own.ts';
 import type { Meaning } from './meaning.ts';
 import { fleetItself, grading, lostState, noSandbox, unfinished } from './ours.ts';
 
-/** Every code's meaning: one that nobody has described does not compile. */
+/** Every code's meaning. A code without a description does not compile. */
 export const meanings: Readonly<Record<FailureCode, Meaning>> = {
   ...noSandbox,
   ...lostState,
@@ -14,7 +14,7 @@ export const meanings: Readonly<Record<FailureCode, Meaning>> = {
   ...wrongRequest,
 };
 
-/** Codes that are told together, with what holds for all of them. */
+/** Codes described together, with what holds for all of them. */
 export type Section = {
   readonly title: string;
   readonly intro: string;

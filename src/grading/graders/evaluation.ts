@@ -2,7 +2,7 @@ import type { Suspected } from '#src/failure/verdict.ts';
 import type { Grader, Item, Json } from '#src/model/grader.ts';
 import type { Judged } from '#src/ports/judge.ts';
 import type { ToldWhy } from '#src/ports/event-log.ts';
-import type { Story } from '../story.ts';
+import type { Costs, Story } from '../story.ts';
 
 /** What the trainer sends of a rollout, chat-completions-like: `choices`, `output_text`, `output_json`, `output_tools`. */
 export type Sample = { readonly [key: string]: Json };
@@ -44,9 +44,6 @@ export type GradingContext = {
   readonly runCommand: (leaf: Leaf<'command'>) => Promise<CommandGrade>;
   readonly askJudge: (leaf: Leaf<'http'>) => Promise<Judged | Unattached>;
 };
-
-/** What all of its commands took together; `timeMs` includes `backgroundMs`, which they worked between calls. */
-export type Costs = { readonly timeMs: number; readonly backgroundMs: number; readonly bytes: number };
 
 export type Scored = {
   readonly kind: 'scored';

@@ -24,6 +24,9 @@ export const ExecBody = Type.Object(
     stdin: Type.Optional(Type.String()),
     timeout_s: TimeoutS,
     user: Type.Optional(Type.Union([Type.Literal('policy'), Type.Literal('root')])),
+    merge: Type.Optional(
+      Type.Boolean({ description: 'stderr comes in stdout, in the order of writing; default: false' }),
+    ),
     max_output_bytes: Type.Optional(
       Type.Integer({
         minimum: 1,

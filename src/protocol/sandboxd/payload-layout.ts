@@ -5,7 +5,8 @@
  *   lib/ld.so      the ELF loader and, beside it, every library that Node needs
  *   node           the Node binary
  *   sandboxd/      the bundled JavaScript of sandboxd and of its helper, and `enter`, through which it starts every program;
- *                  `limit-sockets` and `mount-root`, which one machine's node needs to start a whole sandbox
+ *                  `mount-root`, `own-network` and `limit-sockets`, with which one machine's node starts a whole sandbox; `daemon`,
+ *                  another name of the Node binary
  *
  * The loader is told its library path as an argument, which children do not inherit: the image's own programs find
  * their own libraries, never ours.
@@ -19,7 +20,10 @@ export const payloadLayout = {
   enter: 'sandboxd/enter',
   reader: 'sandboxd/reader',
   'limit-sockets': 'sandboxd/limit-sockets',
+  'own-network': 'sandboxd/own-network',
   'mount-root': 'sandboxd/mount-root',
+  /** A link to `node`. A policy that looks for its own server by `pgrep -f node` shall not find the sandbox's first processes. */
+  daemon: 'sandboxd/daemon',
 } as const;
 
 /** sandboxd itself, and the helper that it starts for one request. */
@@ -39,10 +43,10 @@ export const payloadEntry = (mountPoint: string, entry: PayloadEntry): string =>
   `${mountPoint}/${payloadLayout.code}/${entry}.cjs`;
 
 /**
- * The programs with sources in `infra/payload/native`: `enter` starts all others, `reader` reads the policy's files, `limit-sockets`
- * limits how many sockets a sandbox has, and `mount-root` mounts its root.
+ * The programs with sources in `infra/payload/native`: `enter` starts all others, `reader` reads the policy's files, `mount-root` mounts
+ * a sandbox's root, `own-network` gives it its network, and `limit-sockets` limits how many sockets it has.
  */
-export const nativePrograms = ['enter', 'reader', 'limit-sockets', 'mount-root'] as const;
+export const nativePrograms = ['enter', 'reader', 'limit-sockets', 'own-network', 'mount-root'] as const;
 export type NativeProgram = (typeof nativePrograms)[number];
 
 export const payloadNative = (mountPoint: string, program: NativeProgram): string =>
@@ -58,14 +62,15 @@ export const shellClosingFrom = (payloadFolder: string, first: number): readonly
 ];
 
 /** The payload's Node as the beginning of an argv, before Node's own flags. */
-export function payloadNodeArgv(mountPoint: string): readonly string[] {
-  return [
-    `${mountPoint}/${payloadLayout.loader}`,
-    '--library-path',
-    `${mountPoint}/${payloadLayout.libraries}`,
-    `${mountPoint}/${payloadLayout.node}`,
-  ];
-}
+export const payloadNodeArgv = (mountPoint: string): readonly string[] =>
+  loadedArgv(mountPoint, payloadLayout.node);
+
+const loadedArgv = (mountPoint: string, program: string): readonly string[] => [
+  `${mountPoint}/${payloadLayout.loader}`,
+  '--library-path',
+  `${mountPoint}/${payloadLayout.libraries}`,
+  `${mountPoint}/${program}`,
+];
 
 /**
  * Few threads, since each counts toward the sandbox's process limit; a young generation of the smallest size, since an
@@ -78,3 +83,10 @@ const nodeFlags = ['--max-semi-space-size=1', '--v8-pool-size=1'];
 export function sandboxdArgv(mountPoint: string): readonly string[] {
   return [...payloadNodeArgv(mountPoint), ...nodeFlags, payloadEntry(mountPoint, 'main')];
 }
+
+/** The same where bubblewrap is the sandbox's first process, whose command line has this argv too. A pod may have a payload of another version. */
+export const namelessSandboxdArgv = (mountPoint: string): readonly string[] => [
+  ...loadedArgv(mountPoint, payloadLayout.daemon),
+  ...nodeFlags,
+  payloadEntry(mountPoint, 'main'),
+];

@@ -224,6 +224,8 @@ export type ExecAction = {
    * this and runs `sh`.
    */
   readonly preferBash?: true;
+  /** stderr is the same stream as stdout, so that text stays in the order of writing. An older sandboxd ignores this. */
+  readonly merge?: true;
 };
 
 export type BuiltinName = 'read_file' | 'write_file' | 'list_files' | 'search';

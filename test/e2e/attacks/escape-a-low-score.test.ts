@@ -149,7 +149,31 @@ for _ in range(60):
     threading.Thread(target=time.sleep, args=(600,)).start()
     ctypes.CDLL(None).syscall(93 if platform.machine() == "aarch64" else 60, 0)`;
 
+/**
+ * A thread of the lowest priority forks, and the process's memory cannot be read meanwhile; another writes from it and holds the lock of
+ * the pipe as long. Loops keep the first from its end.
+ */
+const lockHolder = `import mmap, os, threading
+def fork():
+  os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+  while True:
+    child = os.fork()
+    if child == 0: os._exit(0)
+    os.waitpid(child, 0)
+touched = bytearray(b"x" * 30_000_000)
+untouched = mmap.mmap(-1, 1 << 36, flags=mmap.MAP_PRIVATE | 0x4000)
+for _ in range(40):
+  if os.fork() == 0:
+    while True: pass
+threading.Thread(target=fork, daemon=True).start()
+for at in range(0, 1 << 36, 65536):
+  os.writev(1, [memoryview(touched)[:16384], memoryview(untouched)[at:at + 32768]])`;
+
 const attacks: Readonly<Record<string, string>> = {
+  'hold the lock of its stdout': `cat > l.py <<'END'\n${lockHolder}\nEND\npython3 l.py`,
+  'hold the lock of its stdout, in the background': `cat > l.py <<'END'\n${lockHolder}\nEND\npython3 l.py & sleep 3; echo left`,
+  'flood its stdout after the call': '(sleep 1; exec yes) & echo begun',
+  'keep its pipes open in forty processes': 'for n in $(seq 40); do (sleep 600; echo) & done; echo kept',
   'fill the processes with such whose first thread has ended': `cat > h.py <<'END'\n${headless}\nEND\npython3 h.py > /dev/null 2>&1 & sleep 2; echo filled`,
   'fill the processes': 'for n in $(seq 80); do sleep 600 & done > /dev/null 2>&1; echo filled',
   'fork without end': quietly('bomb() { bomb | bomb & }; bomb'),

@@ -184,7 +184,7 @@ test('a policy that calls what is no tool, or an environment without rows, is it
   const wrong = await climb('stuck');
   expect(wrong).toMatchObject({
     exitCode: exitCodes.yours,
-    said: expect.stringContaining('bash, which is no tool here'),
+    said: expect.stringContaining('bash, which is not a tool here'),
   });
   rmSync(join(folder, 'broken.items.jsonl'));
   const rowless = await climb('broken');

@@ -410,7 +410,7 @@ describe('a story from a gateway, which asked the others', () => {
     const { code, said } = await corral('rollout', 'trace_5', '--run', 'nightly');
     expect(code).toBe(0);
     expect(said).toMatch(/^score +0\.500$/m);
-    expect(said).toMatch(/^not told\n {2}gateway b.*: it is gone, last heard of\n {2}1970-01-01T00:00:01Z;/m);
+    expect(said).toMatch(/^not told\n {2}gateway b.*: it is gone, last\s+heartbeat\s+1970-01-01T00:00:01Z;/m);
     expect(said.replaceAll(/\s+/g, ' ')).toMatch(
       /controller c: it broke off.*; some of its part of the story is missing/,
     );

@@ -260,7 +260,7 @@ describe('a newer grader that works where the policy never was', () => {
     [
       'stands in no environment',
       newer.slice(newer.indexOf('grader:'), newer.indexOf('keep:')),
-      'no environment',
+      'not an environment',
     ],
     ['is of an environment that the fleet does not offer', newer, 'does not offer newer'],
     [

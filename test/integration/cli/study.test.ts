@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { exitCodes } from '#cli/command-error.ts';
-import type { Study } from '#cli/study/study.ts';
+import type { Study } from '#cli/study/found.ts';
 import {
   type ChatRequest,
   type ScriptedEndpoint,

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { bundleServices } from '#infra/services/bundle-services.ts';
 import { connectFleetState } from '#src/adapters/redis/fleet-state.ts';
 import { type PrivateRedis, startRedis } from '#test/support/redis.ts';
 
@@ -13,7 +14,6 @@ import { type PrivateRedis, startRedis } from '#test/support/redis.ts';
  * sandbox. No controller runs here, so every rollout waits.
  */
 
-const root = join(import.meta.dirname, '../../..');
 const mebibyte = 1024 * 1024;
 const heapMebibytes = 512;
 /** As much of the heap as an operator would give it. */
@@ -48,7 +48,7 @@ beforeAll(async () => {
   });
   await state.adoptRedis('empty');
   await state.close();
-  const main = join(root, 'services/gateway/main.ts');
+  const main = join((await bundleServices()).dir, 'gateway.mjs');
   gateway = spawn(process.execPath, [`--max-old-space-size=${heapMebibytes}`, main], {
     stdio: ['pipe', 'ignore', 'pipe'],
     env: {

@@ -257,11 +257,17 @@ describe('calls', () => {
       cwd: 'x',
       env: { A: 'b' },
     });
-    await send('POST', '/v1/rollouts/trace_1/exec', { call_id: 'c2', argv: ['ls', '-l'], stdin: 'in' });
+    await send('POST', '/v1/rollouts/trace_1/exec', {
+      call_id: 'c2',
+      argv: ['ls', '-l'],
+      stdin: 'in',
+      merge: true,
+    });
     expect(gateway.core.calls.map(({ args }) => args[1])).toMatchObject([
       { argv: ['sh', '-c', 'ls | wc'], preferBash: true, cwd: 'x', env: { A: 'b' } },
-      { argv: ['ls', '-l'], stdin: 'in' },
+      { argv: ['ls', '-l'], stdin: 'in', merge: true },
     ]);
+    expect(gateway.core.calls[0]?.args[1]).not.toHaveProperty('merge');
     expect(gateway.core.calls[1]?.args[1]).not.toHaveProperty('preferBash');
     const both = await send('POST', '/v1/rollouts/trace_1/exec', {
       call_id: 'c3',

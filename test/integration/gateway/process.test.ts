@@ -5,16 +5,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { bundleServices } from '#infra/services/bundle-services.ts';
 import { connectFleetState } from '#src/adapters/redis/fleet-state.ts';
 import { type PrivateRedis, startRedis } from '#test/support/redis.ts';
 
 const root = join(import.meta.dirname, '../../..');
+let services: string;
 let folder: string;
 let redis: PrivateRedis;
 const running: ChildProcess[] = [];
 const silent = (): void => undefined;
 
 beforeAll(async () => {
+  services = (await bundleServices()).dir;
   folder = await mkdtemp(join(tmpdir(), 'corral-gateway-'));
   redis = await startRedis();
   const state = await connectFleetState({
@@ -44,7 +47,7 @@ async function start(
   changes: Record<string, string> = {},
   ...saying: readonly string[]
 ): Promise<readonly [ChildProcess, Line]> {
-  const child = spawn(process.execPath, [join(root, 'services/gateway/main.ts')], {
+  const child = spawn(process.execPath, [join(services, 'gateway.mjs')], {
     stdio: ['pipe', 'ignore', 'pipe'],
     env: {
       CORRAL_LISTEN: '127.0.0.1:0',

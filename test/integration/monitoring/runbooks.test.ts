@@ -24,7 +24,7 @@ const pages = new Map<AlertName, string>(
 );
 const pageOf = (name: AlertName): string => pages.get(name) ?? '';
 
-const headings = ['What it means', 'Whose failure it is', 'First look', 'Then', 'When it is over'] as const;
+const headings = ['Meaning', 'Responsible', 'First checks', 'Then', 'Resolution'] as const;
 
 /** The page's parts by heading. */
 const partsOf = (page: string): ReadonlyMap<string, string> =>
@@ -56,7 +56,7 @@ describe.each(alertNames)('the page of %s', (name) => {
     const parts = partsOf(page);
     expect([...parts.keys()]).toEqual(headings);
     for (const [heading, text] of parts) expect(text.length, heading).toBeGreaterThan(40);
-    const first = parts.get('First look') ?? '';
+    const first = parts.get('First checks') ?? '';
     expect(blocksOf(first, 'sh').length + blocksOf(first, 'promql').length).toBeGreaterThan(1);
   });
 

@@ -63,7 +63,7 @@ const create = (data: BuiltFolder, on = node, id = 's-refused') =>
 
 /** Processes of builds; node itself is told of the folder by its environment. */
 const leftOfBuilds = async () =>
-  (await processesOf(dataDir)).filter((process) => !process.includes('services/node/main.ts'));
+  (await processesOf(dataDir)).filter((process) => !process.includes('/node.mjs'));
 
 const start = (stateFolder?: string) =>
   startNodeProcess({

@@ -1,6 +1,6 @@
 import { copyFile, mkdir, mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { nativeFile } from '#infra/payload/native/compile.ts';
 import { type RunningNode, startNode } from '#services/node/wiring.ts';
@@ -25,6 +25,9 @@ const owner = {
 } as const;
 const silent = createLogger({ service: 'node', level: 'error', clock: systemClock, write: () => undefined });
 
+/** The ids of a sandbox may enter it, and not the state folder itself. */
+const payloadIn = (stateFolder: string) => join(stateFolder, 'payload');
+
 /** A program in place of sandboxd, where a test needs one that misbehaves. */
 describe('a node whose sandboxes misbehave', () => {
   let stateFolder: string;
@@ -39,7 +42,7 @@ describe('a node whose sandboxes misbehave', () => {
         stateFolder,
         dataFolder: join(stateFolder, 'data'),
         fleet: testFleet,
-        payloadFolder: stateFolder,
+        payloadFolder: payloadIn(stateFolder),
         startConcurrency: 1,
         userNamespaces: 'auto',
         memoryPercent: 800,
@@ -58,9 +61,9 @@ describe('a node whose sandboxes misbehave', () => {
   beforeEach(async () => {
     stateFolder = await mkdtemp(join(tmpdir(), 'corral-node-'));
     // What else of the payload a launch runs.
-    const enter = join(stateFolder, payloadLayout.enter);
-    await mkdir(dirname(enter));
-    await copyFile(nativeFile('enter', process.arch), enter);
+    await mkdir(join(payloadIn(stateFolder), payloadLayout.code), { recursive: true });
+    for (const program of ['enter', 'own-network'] as const)
+      await copyFile(nativeFile(program, process.arch), join(payloadIn(stateFolder), payloadLayout[program]));
   });
   afterEach(async () => {
     await events.stop();

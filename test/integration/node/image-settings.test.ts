@@ -126,10 +126,10 @@ describe('an image with its configuration next to it', () => {
 });
 
 describe('an image without a configuration', () => {
-  it('is as it was: its accounts, and the workspace as folder and home', async () => {
+  it('has its accounts and their home, and works in the workspace', async () => {
     const inside = await inImage(await rootCalled('bare'));
     expect(await saidBy(inside, 'busybox id -un; echo $HOME; pwd; echo $LANG')).toBe(
-      'node\n/workspace\n/workspace\nC.UTF-8',
+      'node\n/home/node\n/workspace\nC.UTF-8',
     );
     await inside.leave();
   });
@@ -171,11 +171,15 @@ const hostsOf = (inside: Inside) =>
 
 describe('the names that a sandbox knows', () => {
   it.each([
-    ['lacks hosts', { 'os-release': 'x' }, ['group', 'hostname', 'hosts', 'os-release', 'passwd']],
+    [
+      'lacks hosts',
+      { 'os-release': 'x' },
+      ['group', 'hostname', 'hosts', 'os-release', 'passwd', 'resolv.conf'],
+    ],
     [
       'has them empty, as docker export leaves them',
-      { hosts: '', hostname: '' },
-      ['group', 'hostname', 'hosts', 'passwd'],
+      { hosts: '', hostname: '', 'resolv.conf': '' },
+      ['group', 'hostname', 'hosts', 'passwd', 'resolv.conf'],
     ],
   ])('are those of its own in an image that %s', async (name, etc, names) => {
     const root = await rootCalled(`hosts-${names.length}`, etc);
@@ -191,7 +195,9 @@ describe('the names that a sandbox knows', () => {
     const root = join(folder, 'no-etc');
     await busyboxRoot(root, '');
     const inside = await inImage(root);
-    expect(await saidBy(inside, looks.hosts)).toBe(`${hostsOf(inside)}hostname\nhosts\n${inside.sandbox}`);
+    expect(await saidBy(inside, looks.hosts)).toBe(
+      `${hostsOf(inside)}group\nhostname\nhosts\npasswd\nresolv.conf\n${inside.sandbox}`,
+    );
     await inside.leave();
   });
 
@@ -201,7 +207,7 @@ describe('the names that a sandbox knows', () => {
     const inside = await inImage(root, { data });
     expect(await saidBy(inside, 'cat /etc/deep/app/given.txt')).toBe('given');
     expect(await saidBy(inside, looks.hosts)).toBe(
-      `${hostsOf(inside)}deep\ngroup\nhostname\nhosts\nos-release\npasswd\n${inside.sandbox}`,
+      `${hostsOf(inside)}deep\ngroup\nhostname\nhosts\nos-release\npasswd\nresolv.conf\n${inside.sandbox}`,
     );
     await inside.leave();
   });

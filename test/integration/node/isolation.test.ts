@@ -59,9 +59,9 @@ describe('inside a sandbox of a node that is root', () => {
     expect(await output('ls -d /proc/[0-9]* | wc -l')).toMatch(/^[3-9]$/);
   });
 
-  it('nothing but workspace and /tmp can be written', async () => {
+  it('nothing but the workspace, the temporary folders and the home can be written', async () => {
     const script =
-      'for f in / /usr /etc /opt /opt/corral /data /run /run/corral /dev; do touch $f/x 2>/dev/null && echo $f; done; touch /tmp/x';
+      'for f in / /usr /etc /opt /opt/corral /data /home /var /sys /sys/fs/cgroup /run /run/corral /dev; do touch $f/x 2>/dev/null && echo $f; done; touch /tmp/x';
     expect(await inside.sh(script)).toMatchObject({
       ending: { kind: 'exited', exitCode: 0 },
       stdout: { head: '' },
@@ -69,7 +69,9 @@ describe('inside a sandbox of a node that is root', () => {
   });
 
   it("the host's accounts, homes and services are not there", async () => {
-    expect(await output('ls -d /root /home /var /etc/shadow /etc/ssl/private 2>/dev/null')).toBe('');
+    expect(await output('ls -d /root /etc/shadow /etc/ssl/private 2>/dev/null; ls /home /var')).toBe(
+      '/home:\npolicy\n\n/var:\ntmp',
+    );
   });
 
   it('data folders are where the template says, also inside a folder of the root', async () => {

@@ -94,7 +94,7 @@ sub nonblocking { fcntl($_[0], F_SETFL, fcntl($_[0], F_GETFL, 0) | O_NONBLOCK) }
 sub fill { my $bytes = 'x' x $_[1]; 1 while syswrite($_[0], $bytes) }
 sub room {
   my $account;
-  for (qw(memory.usage_in_bytes memory.current)) { open($account, '<', "${places.groupEvents}/$_") and last }
+  for (qw(memory/memory.usage_in_bytes memory.current)) { open($account, '<', "${places.group}/$_") and last }
   my $bytes = <$account>;
   $bytes < ${accountedMebibytes} << 20
 }
@@ -131,7 +131,7 @@ function availableMebibytes(): number {
 
 /** What the account of the sandbox has, in MiB. */
 async function accounted(): Promise<number> {
-  const files = ['memory.usage_in_bytes', 'memory.current'].map((name) => `${places.groupEvents}/${name}`);
+  const files = ['memory/memory.usage_in_bytes', 'memory.current'].map((name) => `${places.group}/${name}`);
   const { stdout } = await inside.sh(`cat ${files.join(' ')} 2> /dev/null`);
   return Number(stdout.head) / mebibyte;
 }

@@ -48,7 +48,10 @@ const ofMachine = ['EIO', 'ETIMEDOUT', 'LOST', 'EBUSY'];
 /** Of a rollout, at most one kind of deed. Null: this policy, or its machine, does nothing here. */
 export function planDeed(actor: Actor, isolation: UserIsolation, chance: Chance): Deed | null {
   if (!chance.happens(actShare)) return null;
-  const step = chance.pick(steps);
+  return deedAt(chance.pick(steps), actor, isolation, chance);
+}
+
+export function deedAt(step: Step, actor: Actor, isolation: UserIsolation, chance: Chance): Deed {
   const act = actor === 'adversary' ? policysAct(step, isolation, chance) : machinesAct(step, chance);
   // A policy that has another id than sandboxd cannot keep the processor from it: sandboxd has nine times its share.
   const isBrief = act.kind === 'silent' && actor === 'adversary' && isolation === 'two-user';

@@ -4,7 +4,7 @@ import { ownerKey } from '../invariants/owner-key.ts';
 import { Daemon, type DaemonWorld } from '../sandbox/daemon.ts';
 import type { MakeDaemon } from '../sandbox/sandboxes.ts';
 import type { World } from '../world.ts';
-import { type Act, type Actor, type Deed, planDeed, refusalFor, type Step } from './actor.ts';
+import { type Act, type Actor, type Deed, deedAt, planDeed, refusalFor, type Step } from './actor.ts';
 
 /** Where an actor acts: it knows what each rollout's actor does, and does it when its step has come. */
 export class Stage {
@@ -12,11 +12,14 @@ export class Stage {
   readonly isolation: UserIsolation;
   readonly #deeds = new Map<string, Deed | null>();
   readonly #chance: Chance;
+  /** What all rollouts of the world do alike; null: each has its own. */
+  readonly #together: Deed | null;
 
-  constructor(actor: Actor, seed: number) {
+  constructor(actor: Actor, seed: number, together: Step | null) {
     this.actor = actor;
     this.isolation = seed % 2 === 0 ? 'two-user' : 'single-user';
     this.#chance = new Chance(`seed ${seed}`).fork(actor);
+    this.#together = together === null ? null : deedAt(together, actor, this.isolation, this.#chance);
   }
 
   /** What was done to this rollout so far; null: nothing. */
@@ -36,7 +39,10 @@ export class Stage {
   #deedFor(owner: string): Deed | null {
     const planned = this.#deeds.get(owner);
     if (planned !== undefined) return planned;
-    const deed = planDeed(this.actor, this.isolation, this.#chance.fork(owner));
+    const deed =
+      this.#together === null
+        ? planDeed(this.actor, this.isolation, this.#chance.fork(owner))
+        : { ...this.#together };
     this.#deeds.set(owner, deed);
     return deed;
   }

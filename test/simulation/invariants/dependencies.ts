@@ -17,7 +17,8 @@ export const dependencies: Readonly<Record<string, Invariant>> = {
   'a call whose backend was seen failing is not answered': (world) => {
     for (const { request, last } of reportsAnswered(world)) {
       const seen = world.backend.recorded.find(
-        (probe) => probe.failed && isWithin(probe.recordedMs, last.startedMs, last.endedMs ?? 0),
+        ({ failed, recordedMs }) =>
+          failed && recordedMs !== null && isWithin(recordedMs, last.startedMs, last.endedMs ?? 0),
       );
       if (seen !== undefined)
         return `${request.call} was answered, and the probe at ${seen.beganMs} ms failed`;

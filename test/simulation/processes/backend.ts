@@ -4,10 +4,10 @@ import type { Faults } from '../engine/faults.ts';
 import type { SimProcess } from '../engine/process.ts';
 import type { Scheduler } from '../engine/scheduler.ts';
 
-/** A probe whose result fleet state has: when it began, and when its gateway knew that it was recorded. */
+/** A probe whose result was sent to fleet state: when it began, and when its gateway knew that it was recorded; null: not yet. */
 export type RecordedProbe = {
   readonly beganMs: number;
-  readonly recordedMs: number;
+  recordedMs: number | null;
   readonly failed: boolean;
 };
 

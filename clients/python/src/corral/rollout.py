@@ -148,12 +148,14 @@ class Rollout:
         stdin: str | None = None,
         timeout_s: float | None = None,
         user: Literal["policy", "root"] | None = None,
+        merge: bool = False,
         max_output_bytes: int | None = None,
         call_id: str | None = None,
     ) -> CallResult:
         """Runs a command in the sandbox: text by `bash -c` (`sh -c` if the image has no bash), or an argv.
 
         `timeout_s`: of the command alone; 120 without it.
+        `merge`: stderr comes in `stdout`, in the order of writing.
         `max_output_bytes`: kept of each stream, 10 MiB at most; without it what the environment keeps."""
         argv = [command] if isinstance(command, str) else list(command)
         check_command([*argv, *(env or {}).keys(), *(env or {}).values(), cwd or "", stdin or ""])
@@ -163,6 +165,7 @@ class Rollout:
             **({} if env is None else {"env": dict(env)}),
             **({} if stdin is None else {"stdin": stdin}),
             **({} if user is None else {"user": user}),
+            **({"merge": True} if merge else {}),
             **({} if max_output_bytes is None else {"max_output_bytes": max_output_bytes}),
         }
         return await self._run(EXEC, body, timeout_s, call_id)

@@ -149,6 +149,7 @@ class Rollout:
         stdin: str | None = None,
         timeout_s: float | None = None,
         user: Literal["policy", "root"] | None = None,
+        merge: bool = False,
         max_output_bytes: int | None = None,
         call_id: str | None = None,
     ) -> CallResult:
@@ -160,6 +161,7 @@ class Rollout:
                 stdin=stdin,
                 timeout_s=timeout_s,
                 user=user,
+                merge=merge,
                 max_output_bytes=max_output_bytes,
                 call_id=call_id,
             )

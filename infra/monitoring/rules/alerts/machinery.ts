@@ -1,6 +1,6 @@
 import { type Alert, by, countOf, of, sumOf } from '../rule.ts';
 
-/* The parts that a fleet is made of: gateways, controllers, Redis, the API server, and what they are given to work with. */
+/* The parts of a fleet: gateways, controllers, Redis, the API server, and the resources that they have. */
 
 const told = (code: string) => ({
   gateways: of('corral_gateway_failures_total', `code="${code}"`),
@@ -12,9 +12,9 @@ const unclassified = told('unclassified');
 
 const api = (where = '') => of('corral_kubernetes_calls_total', where);
 const refusedCalls = countOf(api('code=~"401|403"'), '5m', 'verb', 'resource', 'code');
-/** A quota that is spent refuses with 403, too, and is an ordinary day: some creations succeed beside it. */
+/** A spent quota also refuses with 403. That is ordinary, because other creations succeed at the same time. */
 const quotaOnly = `(${countOf(api('verb="create",resource="pods",code=~"401|403"'), '5m', 'verb', 'resource', 'code')} and on (namespace, fleet) ${countOf(api('verb="create",resource="pods",code="201"'), '5m')} > 0)`;
-/** A watch breaks off in the ordinary course, and is begun again. */
+/** Watches are left out: they end and start again in normal operation. */
 const troubledCalls = sumOf('rate', api('verb!="watch",code=~"429|5..|broken|timeout"'), '5m');
 const allCalls = sumOf('rate', api('verb!="watch"'), '5m');
 
@@ -36,7 +36,7 @@ export const machineryAlerts = {
     when: 'for 1 min a gateway or controller does not reach Redis, or fails with `state_unavailable`',
     summary: 'Fleet {{ $labels.fleet }} does not reach its Redis',
     description:
-      'Requests are held, and trainers wait. Rollouts that live are not lost by it, and no time runs for them.',
+      'Requests are held, and trainers wait. Running rollouts are not lost, and their time limits pause.',
   },
   FleetRecovers: {
     severity: 'critical',
@@ -46,7 +46,7 @@ export const machineryAlerts = {
     when: 'Redis was emptied or replaced, and the fleet’s state has not been restored for 2 min',
     summary: 'Fleet {{ $labels.fleet }} has not been written back into its Redis for two minutes',
     description:
-      'Every request is held as `recovering`. Writing back is a controller’s work of some seconds: it lists the sandboxes and asks each whose it is.',
+      'Every request is held as `recovering`. A controller restores the state within seconds: it lists the sandboxes and asks each for its rollout.',
     consequenceOf: ['FleetStateAway', 'PartAway', 'KubernetesApiRefuses'],
   },
   KubernetesApiRefuses: {
@@ -54,11 +54,11 @@ export const machineryAlerts = {
     blame: 'infrastructure',
     expr: `(${refusedCalls} > 0 unless ${quotaOnly}) or ${troubledCalls} / (${allCalls} > 0) > 0.2`,
     for: '1m',
-    when: 'the API server answers 401 or 403 (but for a quota that is spent), or more than 20 % of the calls with 429 or 5xx, or not at all',
+    when: 'the API server answers 401 or 403 (except for a spent quota), or more than 20 % of calls fail with 429, 5xx or no answer',
     summary:
       'The API server refuses calls of fleet {{ $labels.fleet }}{{ with $labels.resource }} ({{ $labels.verb }} {{ . }}: {{ $labels.code }}){{ end }}',
     description:
-      'A right that is missing, a quota of zero, or an API server in trouble. Sandboxes that live go on; none is started or removed.',
+      'A right is missing, a quota is zero, or the API server is failing. Running sandboxes continue; no sandbox is started or removed.',
   },
   PartAway: {
     severity: 'critical',
@@ -75,9 +75,9 @@ export const machineryAlerts = {
     blame: 'infrastructure',
     expr: `max ${by('pod')} (${held} / ${heldLimit}) > 0.8 or ${countOf(overloaded, '5m', 'pod')} > 0 or max ${by('pod')} (${lag}) > 0.5`,
     for: '2m',
-    when: 'for 2 min a gateway holds more than 80 % of what it may, turns requests away, or its event loop is late by more than 0.5 s (p99)',
+    when: 'for 2 min a gateway holds more than 80 % of its limit, refuses requests, or its event loop is late by more than 0.5 s (p99)',
     summary: 'Gateway {{ $labels.pod }} of fleet {{ $labels.fleet }} has too much to do',
-    description: 'Answers are late, and beyond the bound requests are refused as `gateway_overloaded`.',
+    description: 'Answers are late, and requests above the limit fail with `gateway_overloaded`.',
     consequenceOf: ['FleetStateAway', 'FleetRecovers', 'LineStandsStill'],
   },
   RedisNearlyFull: {
@@ -88,7 +88,7 @@ export const machineryAlerts = {
     when: 'for 5 min Redis uses more than 80 % of its `maxmemory`',
     summary: 'Redis of fleet {{ $labels.fleet }} is {{ $value | humanizePercentage }} full',
     description:
-      'A full Redis refuses writes: no rollout begins, no call settles, and all of it is `state_unavailable`.',
+      'A full Redis refuses writes: no rollout starts and no call settles. Requests fail with `state_unavailable`.',
   },
   RedisMayEvict: {
     severity: 'warning',
@@ -98,7 +98,7 @@ export const machineryAlerts = {
     when: 'for 1 min Redis has a `maxmemory-policy` other than `noeviction`',
     summary: 'Redis of fleet {{ $labels.fleet }} may forget rollouts when it is short of memory',
     description:
-      'Rollouts, pins and environments all have an end, so an evicting Redis takes exactly those. A rollout that is forgotten while it runs is discarded.',
+      'Rollouts, pins and environments all expire, so Redis evicts exactly these keys. A running rollout whose keys are evicted is discarded.',
   },
   FleetKeyRefused: {
     severity: 'critical',
@@ -109,17 +109,17 @@ export const machineryAlerts = {
     summary:
       'Sandboxes of fleet {{ $labels.fleet }} refuse gateway {{ $labels.pod }}: its fleet key is not the controllers’',
     description:
-      'That gateway opens no sandbox that was made under the other key; a rotation was done in another order, or a Secret differs.',
+      'That gateway cannot open sandboxes made under the other key. A rotation was done in another order, or a Secret differs.',
   },
   EnvironmentsInTrouble: {
     severity: 'warning',
     blame: 'infrastructure',
     expr: `max ${by('pod')} (${of('corral_environments_trouble')}) == 1 or count ${by()} (count ${by('digest')} (${of('corral_environments_in_force')} == 1)) > 1`,
     for: '5m',
-    when: 'for 5 min a process cannot use the newest environments, or processes go by different ones',
-    summary: 'Fleet {{ $labels.fleet }} does not go by the environments that it was given last',
+    when: 'for 5 min a process cannot use the newest environments, or processes use different ones',
+    summary: 'Fleet {{ $labels.fleet }} does not use its newest environments',
     description:
-      'Older environments go on, so nothing breaks now; but a pod that starts with the faulty folder ends at once.',
+      'The older environments stay in use, so nothing breaks now. But a pod that starts with the faulty folder ends at once.',
   },
   GradersFail: {
     severity: 'warning',
@@ -129,7 +129,7 @@ export const machineryAlerts = {
     when: 'at least 3 grades ended as `grader_failed` within 15 min',
     summary: '{{ $value }} grades of fleet {{ $labels.fleet }} failed in a quarter of an hour',
     description:
-      'A judge that refuses or is silent, or a grader’s program that ends badly. Such a rollout is not scored, and never gets a zero for it.',
+      'A judge refuses or does not answer, or a grader’s program fails. Such a rollout gets no score, and never a zero.',
     consequenceOf: ['FleetStateAway', 'PartAway'],
   },
   EventsDropped: {
@@ -140,7 +140,7 @@ export const machineryAlerts = {
     when: 'any event was dropped within 15 min',
     summary: '{{ $value }} events of {{ $labels.pod }} (fleet {{ $labels.fleet }}) are in no log',
     description:
-      'The disk or the reader of the event log is too slow or full. Rollouts are not touched; their stories have gaps.',
+      'The disk or the reader of the event log is too slow or full. Rollouts are not affected, but their timelines have gaps.',
   },
   Unclassified: {
     severity: 'warning',
@@ -149,6 +149,6 @@ export const machineryAlerts = {
     for: '0s',
     when: 'any unclassified failure, in a gateway or a controller, within 15 min',
     summary: '{{ $value }} failures of fleet {{ $labels.fleet }}’s {{ $labels.component }}s are unclassified',
-    description: 'Each is a bug of Corral’s. It counted as ours, so no score is wrong.',
+    description: 'Each is a bug in Corral. It counts as an infrastructure failure, so no score is wrong.',
   },
 } as const satisfies Readonly<Record<string, Alert>>;

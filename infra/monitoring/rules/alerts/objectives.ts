@@ -49,7 +49,7 @@ export const objectiveAlerts = {
     when: 'more than 14.4 × the objective of rollouts lost by us, over 1 h and over 5 min, and at least 3 of them',
     summary: `{{ $value | humanizePercentage }} of fleet {{ $labels.fleet }}’s rollouts in the last hour were lost by us ${budget(placeholders.lostRollouts)}`,
     description:
-      'Rollouts that ran are discarded because of our machinery; training jobs get fewer results, and groups with a missing rollout are hurt. No score is wrong.',
+      'Infrastructure failures discard running rollouts. Training jobs get fewer results, and groups miss rollouts. No score is wrong.',
     consequenceOf: ['FleetStateAway', 'FleetRecovers', 'PartAway'],
   },
   RolloutsLostSlow: {
@@ -59,7 +59,8 @@ export const objectiveAlerts = {
     for: '5m',
     when: 'more than 6 × the objective of rollouts lost by us, over 6 h and 30 min, or more than the objective over 3 d and 6 h, and at least 3 of them',
     summary: `{{ $value | humanizePercentage }} of fleet {{ $labels.fleet }}’s rollouts are being lost by us, for hours ${budget(placeholders.lostRollouts)}`,
-    description: 'Too few at once to page, and too many for the month’s objective: one cause that recurs.',
+    description:
+      'The rate is too low to page, but too high for the month’s objective. Usually one cause recurs.',
     consequenceOf: ['RolloutsLostFast', 'FleetStateAway', 'PartAway'],
   },
   ToolCallsFail: {
@@ -81,7 +82,7 @@ export const objectiveAlerts = {
     when: 'more than 6 × the objective of tool calls that failed by us, over 6 h and 30 min, or more than the objective over 3 d and 6 h, and at least 3 of them',
     summary: `{{ $value | humanizePercentage }} of fleet {{ $labels.fleet }}’s tool calls are failing by us, for hours ${budget(placeholders.toolCalls)}`,
     description:
-      'A trickle of failed calls: mostly one environment, one node or one kind of end that returns.',
+      'Calls fail at a low rate, mostly in one environment, on one node, or for one recurring cause.',
     consequenceOf: ['ToolCallsFail', 'RolloutsLostFast', 'RolloutsLostSlow', 'FleetStateAway', 'PartAway'],
   },
 } as const satisfies Readonly<Record<string, Alert>>;

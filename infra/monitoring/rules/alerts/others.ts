@@ -1,6 +1,6 @@
 import { type Alert, countOf, type Duration, of, sumOf } from '../rule.ts';
 
-/* What is not ours: told to those who can change it, and never to whoever is on call. */
+/* Failures outside the infrastructure. They go to the people who can fix them, never to the on-call engineer. */
 
 const settled = (where = '') => of('corral_calls_settled_total', where);
 
@@ -42,7 +42,7 @@ export const othersAlerts = {
     summary:
       '{{ $value | humanizePercentage }} of environment {{ $labels.environment }} (fleet {{ $labels.fleet }}) ends with a sandbox that the policy broke, or may have broken',
     description:
-      'The policy’s commands end its own sandbox: they take all memory or disk, or kill its processes. This does not page.',
+      'The policy’s commands end its own sandbox: they use all memory or disk, or kill its processes. This does not page.',
   },
   BackendReportsDoubted: {
     severity: 'info',
@@ -64,7 +64,7 @@ export const othersAlerts = {
     summary:
       '{{ $value | humanizePercentage }} of the calls in environment {{ $labels.environment }} (fleet {{ $labels.fleet }}) were nonsense to its tools',
     description:
-      'The model does not know how to call the tools: their description, the chat template or the parser of tool calls.',
+      'The model does not know how to call the tools. Check their description, the chat template and the parser of tool calls.',
   },
   CallersMistaken: {
     severity: 'warning',
@@ -75,7 +75,7 @@ export const othersAlerts = {
     summary:
       'A training job’s requests to fleet {{ $labels.fleet }} are refused: {{ $value }} times {{ $labels.code }}',
     description:
-      'A job with a wrong key, address, environment or dataset row. No repeat helps; until its owner changes it, its rollouts are nothing.',
+      'A job has a wrong key, address, environment or dataset row. Repeats do not help; its rollouts fail until its owner fixes it.',
   },
   KeyExpires: {
     severity: 'warning',
@@ -85,6 +85,6 @@ export const othersAlerts = {
     for: '0s',
     when: 'an API key ends within 7 days, or has ended within the last',
     summary: 'API key {{ $labels.key }} of fleet {{ $labels.fleet }} ends in {{ $value | humanizeDuration }}',
-    description: 'From then on every request with it is `unauthorized`, and the job that has it stops.',
+    description: 'After that, every request with this key is `unauthorized`, and the job that uses it stops.',
   },
 } as const satisfies Readonly<Record<string, Alert>>;

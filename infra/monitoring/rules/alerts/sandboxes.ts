@@ -18,7 +18,7 @@ const waits = `max ${by('template')} (${pool('"waiting"')}) > 0`;
 const started = of('corral_launches_total', 'result="ready"');
 const noRoom = of('corral_gateway_failures_total', 'code=~"capacity_timeout|line_full|unschedulable"');
 
-/** Causes that no policy could bring about: the others are told as {@link Alert}s of the model's. */
+/** Causes that no policy can bring about. The other causes have {@link Alert}s with the model's blame. */
 const causesOfOurs = (Object.keys(lossByPolicy) as LossCause[])
   .filter((cause) => suspectedOf('sandbox_lost', cause) === null)
   .join('|');
@@ -37,7 +37,7 @@ export const sandboxAlerts = {
     summary:
       '{{ $value }} rollouts of fleet {{ $labels.fleet }} wait for a sandbox (template {{ $labels.template }}), and none has started for five minutes',
     description:
-      'Nothing keeps the fleet from starting sandboxes but itself: controllers that do not work, a quota of zero, no node with room, an API server that refuses.',
+      'The fleet should be starting sandboxes and is not: controllers do not work, a quota is zero, no node has room, or the API server refuses.',
     consequenceOf: ['PartAway', 'FleetStateAway', 'KubernetesApiRefuses'],
   },
   PoolFull: {
@@ -48,7 +48,7 @@ export const sandboxAlerts = {
     when: 'rollouts wait for 10 min while their template has as many sandboxes as its maximum',
     summary:
       '{{ $value }} rollouts of fleet {{ $labels.fleet }} wait, and template {{ $labels.template }} has all sandboxes that it may have',
-    description: 'Everything works, and the pool’s maximum is below what is asked of it.',
+    description: 'Everything works, but demand is above the pool’s maximum.',
   },
   NoSandboxInTime: {
     severity: 'warning',
@@ -56,10 +56,9 @@ export const sandboxAlerts = {
     expr: `${countOf(noRoom, '10m', 'code')} > 0`,
     for: '0s',
     when: 'any request failed with `capacity_timeout`, `line_full` or `unschedulable` in the last 10 min',
-    summary:
-      '{{ $value }} requests of fleet {{ $labels.fleet }} got no sandbox before their time was up ({{ $labels.code }})',
+    summary: '{{ $value }} requests of fleet {{ $labels.fleet }} got no sandbox in time ({{ $labels.code }})',
     description:
-      'Rollouts could not begin. Trainers repeat such a request, three times on the RFT face, and then drop the rollout.',
+      'Rollouts could not start. Trainers repeat such a request, three times on the RFT face, and then drop the rollout.',
     consequenceOf: ['LineStandsStill', 'PoolFull', 'TemplateCannotStart', 'PartAway', 'FleetStateAway'],
   },
   TemplateCannotStart: {
@@ -72,7 +71,7 @@ export const sandboxAlerts = {
     summary:
       'Sandboxes of environment {{ $labels.environment }} do not start in fleet {{ $labels.fleet }} (template {{ $labels.template }})',
     description:
-      'Image, pull secret, `prepare`, or what the cluster refuses. Others go on; one start is tried every 30 s, and the first that succeeds ends this.',
+      'Check the image, the pull secret, `prepare`, and what the cluster refuses. Other templates go on. One start is tried every 30 s, and the first success ends this.',
     consequenceOf: ['KubernetesApiRefuses', 'FleetStateAway'],
   },
   SandboxesLost: {
@@ -93,7 +92,7 @@ export const sandboxAlerts = {
     summary:
       'A sandbox that was ready took up to {{ $value | humanizeDuration }} to hand over in environment {{ $labels.environment }} of fleet {{ $labels.fleet }}',
     description:
-      'A warm sandbox is a matter of milliseconds and of the environment’s own `setup`: that is slow, or gateways, Redis or the machines under them have too much to do.',
+      'Handing over a warm sandbox takes milliseconds and the environment’s own `setup`. Either `setup` is slow, or gateways, Redis or their machines are overloaded.',
     consequenceOf: ['GatewayFull', 'FleetStateAway', 'FleetRecovers'],
   },
 } as const satisfies Readonly<Record<string, Alert>>;

@@ -21,7 +21,7 @@ const apiCalls = [
 ] as const;
 const ofApiCall = listed(['verb', 'resource'], apiCalls, 'what was asked');
 
-/** Answers that somebody is woken for. */
+/** Answers that alerts count. */
 const apiTroubles = ['401', '403', '429', '500', '503', '504', 'broken', 'timeout'];
 
 /** What a controller counts of launches, ends and its own steps. */

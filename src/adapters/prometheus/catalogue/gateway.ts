@@ -22,7 +22,7 @@ const statuses = [
   ]),
 ].map(String);
 
-/** API keys that have series; a tenant has some, and whoever is woken reads the first. */
+/** Maximum API keys with series. A tenant has a few, and an on-call engineer reads only the first. */
 export const mostKeys = 200;
 
 /** What a gateway counts of its requests, of the work it does, and has in hand. */

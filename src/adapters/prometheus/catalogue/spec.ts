@@ -39,8 +39,8 @@ export type Spec =
   | (Told & {
       readonly kind: 'counter';
       /**
-       * Rows that are there from the start, at 0, with every environment where it is a label: a counter that is born
-       * with its first failure hides that failure from whoever watches its rise.
+       * Rows that exist from the start, at 0, for every environment if it is a label. A counter that appears with its
+       * first failure hides that failure from `increase` and `rate`.
        */
       readonly fromStart: readonly Readonly<Record<string, string>>[];
     });
@@ -62,7 +62,7 @@ export const oneOf = <const Name extends string>(name: Name, values: readonly st
     says,
   );
 
-/** One label of which nobody can list the values beforehand. */
+/** One label whose values cannot be listed beforehand. */
 export const seen = <const Name extends string>(name: Name, most: number, says: string) =>
   ({ kind: 'seen', names: [name], most, says }) as const;
 
@@ -94,7 +94,7 @@ function combinations(labels: Labels, { environments, templates }: FleetSize): n
   }
 }
 
-/** Lines of a histogram beside its buckets: the one without end, the sum, the count. */
+/** Lines of a histogram in addition to its buckets: the infinite bucket, the sum, the count. */
 const besideBuckets = 3;
 
 /** Most series of a metric in one process of a fleet of this size. */

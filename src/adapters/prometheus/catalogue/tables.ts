@@ -4,10 +4,10 @@ import type { BackendState } from '#src/ports/event-log.ts';
 import { listed, oneOf } from './spec.ts';
 
 /*
- * What labels say of failures, from the failure table: a code that is not there makes no series, whoever says it.
+ * Label values for failures, from the failure table. A code outside the table gets no series, whatever its source.
  */
 
-/** Where there is nobody to blame and no code. */
+/** The value of a label without a blame or code. */
 export const none = 'none';
 
 const failed = failureCodes.filter(isFailure);
@@ -59,7 +59,7 @@ export const ofCall = listed(
   'how it ended; `none` without blame and code',
 );
 
-/** Of the model's own those that somebody is told of. */
+/** Of the model's own failures, those with an alert. */
 export const callsFromStart = [
   ['completed', none, none] as const,
   ['refused', 'model', 'bad_arguments'] as const,

@@ -298,7 +298,7 @@ export const machineryStories = {
         at: '8m',
         told: {
           labels: { pod: 'g1' },
-          summary: 'Fleet red does not go by the environments that it was given last',
+          summary: 'Fleet red does not use its newest environments',
         },
       },
       {
@@ -310,7 +310,7 @@ export const machineryStories = {
           [inForce('c2', 'old')]: '1x20',
         },
         at: '8m',
-        told: { summary: 'Fleet red does not go by the environments that it was given last' },
+        told: { summary: 'Fleet red does not use its newest environments' },
       },
     ],
     silent: [

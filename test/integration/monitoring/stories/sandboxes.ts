@@ -132,7 +132,7 @@ export const sandboxStories = {
         at: '11m',
         told: {
           labels: { code: 'capacity_timeout' },
-          summary: '2 requests of fleet red got no sandbox before their time was up (capacity_timeout)',
+          summary: '2 requests of fleet red got no sandbox in time (capacity_timeout)',
         },
       },
     ],

@@ -1,0 +1,46 @@
+import { cp } from 'node:fs/promises';
+import { join } from 'node:path';
+import { rolldown } from 'rolldown';
+import { buildOnce, type Built } from '../payload/build-once.ts';
+import { repository } from '../payload/repository.ts';
+
+const services = ['gateway', 'controller', 'node'] as const;
+
+const sourceOf = (service: string) => join(repository, 'services', service, 'main.ts');
+
+/** What the bundles are made of, and how. The lock file stands for the packages. */
+const sources = [
+  ...services.map((service) => `services/${service}/**/*.ts`),
+  'src/**/*.{ts,lua}',
+  'infra/services/*.ts',
+  'infra/payload/**/*.ts',
+  'package.json',
+  'package-lock.json',
+];
+
+/** In the checkout, because a fleet of the same sources finds them there. */
+const targetDir = join(repository, 'out/services');
+
+/**
+ * Bundles the services, or finds them bundled. A gateway that reads its 900 modules one by one takes 1.2 s
+ * of processor time to start, and 0.35 s as a bundle; so does each one that replaces another.
+ */
+export function bundleServices(): Promise<Built> {
+  return buildOnce(targetDir, { name: 'services', sources, build: bundle });
+}
+
+async function bundle(dir: string): Promise<void> {
+  const input = Object.fromEntries(services.map((service) => [service, sourceOf(service)]));
+  const bundled = await rolldown({ input, platform: 'node', cwd: repository, logLevel: 'silent' });
+  try {
+    // White space stays: the lines of stack traces are read in these files.
+    await bundled.write({ dir, entryFileNames: '[name].mjs', chunkFileNames: '[name]-[hash].mjs' });
+  } finally {
+    await bundled.close();
+  }
+  // Redis is given their text, which the services read at their start, beside themselves.
+  await cp(join(repository, 'src/adapters/redis/scripts'), join(dir, 'scripts'), {
+    recursive: true,
+    filter: (path) => !path.endsWith('.ts'),
+  });
+}
