@@ -61,7 +61,7 @@ test.each([
     'a folder on PATH, and graders have a root of their own',
     { folders: ['/opt/bin'], onPath: ['/opt/bin'], gradersApart: true },
     true,
-    'graders have a root of their own',
+    'graders see of that only the workspace and sandbox.folders',
   ],
   [
     'everything, as root',

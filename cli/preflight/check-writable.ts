@@ -68,7 +68,8 @@ export function judgeWritable({
   if (gradersApart)
     return {
       ok: true,
-      detail: `what the image lets it write; graders have a root of their own, without that`,
+      detail:
+        'what the image lets it write; graders see of that only the workspace and sandbox.folders, neither /tmp nor homes',
     };
   if (onPath.length > 0) {
     const detail = `programs on PATH: ${onPath.join(' ')}; ${nothing}, and it does by every program that it names without a folder: let another user own them in the image`;

@@ -1,14 +1,16 @@
 /*
  * mount-root: mounts the roots of a sandbox over the folder of an image, in the mount namespace that it is started in.
  *
- *   mount-root BASE IMAGE STAGE     1 = it could not; the reason is on stderr
+ *   mount-root BASE USERS GROUPS IMAGE STAGE     1 = it could not; the reason is on stderr
  *
- *   BASE     this machine's id of the sandbox's user 0; its other ids follow
+ *   BASE     this machine's id of the sandbox's user 0, who owns its root
+ *   USERS    this machine's ids of the users of IMAGE, as uid_map of user_namespaces(7) has them
+ *   GROUPS   the same of its groups
  *   IMAGE    folder of the image, an absolute path
  *   STAGE    folder with these folders:
  *     skeleton   what every sandbox has in its root: mount points, and its own files of /etc
  *     disk       an empty file system, which limits what the sandbox may write
- *     image      gets IMAGE with its owners shifted: files of user N belong to BASE + N
+ *     image      gets IMAGE with its owners shifted so
  *     root       gets the sandbox's root: `disk` above `skeleton` above `image`
  *     grader     gets the same without `disk`, read-only: what the sandbox writes is not in there
  *
@@ -62,23 +64,21 @@ static word processFile(word process, const char *name, word flags) {
   return must(name, call(sys_openat, CURRENT_FOLDER, (word)path, flags | CLOSE_ON_EXEC, 0));
 }
 
-/* Containers have as many ids, so that 65534 is one of them. */
-static void shift(word process, const char *map, const char *base) {
-  char text[64], *end = append(append(append(text, "0 "), base), " 65536\n");
+static void write(word process, const char *map, const char *text) {
   word file = processFile(process, map, WRITE_ONLY);
-  must(map, call(sys_write, file, (word)text, end - text, 0));
+  must(map, call(sys_write, file, (word)text, length(text), 0));
   call(sys_close, file, 0, 0, 0);
 }
 
-/* A user namespace in which the first ids are those from `base` on. It lasts as long as this descriptor. */
-static word namespaceFrom(const char *base) {
+/* A user namespace with these ids. It lasts as long as this descriptor. */
+static word namespaceOf(const char *users, const char *groups) {
   word process = must("user namespace", call(sys_clone, NEW_USER | CHILD, 0, 0, 0));
   if (process == 0) {
     call(sys_prctl, PARENT_DEATH_SIGNAL, KILL, 0, 0);
     for (;;) call(sys_ppoll, 0, 0, 0, 0);
   }
-  shift(process, "uid_map", base);
-  shift(process, "gid_map", base);
+  write(process, "uid_map", users);
+  write(process, "gid_map", groups);
   word namespace = processFile(process, "ns/user", 0);
   call(sys_kill, process, KILL, 0, 0);
   call(sys_wait4, process, 0, 0, 0);
@@ -106,9 +106,9 @@ static void mountOverlay(const char *at, word flags, const char *layers) {
 /* STAGE becomes the working folder, so that the layers have short names without any character that separates them. */
 __attribute__((noreturn, used)) void start(word *stack) {
   char **argv = (char **)(stack + 1);
-  must("BASE, IMAGE and STAGE are needed", stack[0] == 4 ? 0 : INVALID);
-  must("stage", call(sys_chdir, (word)argv[3], 0, 0, 0));
-  mountShifted(argv[2], "image", namespaceFrom(argv[1]));
+  must("BASE, USERS, GROUPS, IMAGE and STAGE are needed", stack[0] == 6 ? 0 : INVALID);
+  must("stage", call(sys_chdir, (word)argv[5], 0, 0, 0));
+  mountShifted(argv[4], "image", namespaceOf(argv[2], argv[3]));
   makeFolder("disk/upper", number(argv[1], 10));
   makeFolder("disk/work", 0);
   /* A folder of the image is renamed in one step, as elsewhere: Linux refuses that by default (EXDEV). To change an owner or a mode does

@@ -1,7 +1,7 @@
 import { chmodSync, chownSync, lstatSync, mkdirSync, readFileSync, type Stats, writeFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
-import { idsInRange } from '../own-ids.ts';
 import { unplaceable } from './root-layout.ts';
+import { ownerInside, type ImageUser } from './shifted-ids.ts';
 
 /*
  * The layer between an image and what a sandbox writes: folders and files that every sandbox has, whatever its image has. The
@@ -14,6 +14,7 @@ export type OwnFolder = { readonly path: string; readonly owner: number; readonl
 
 export type Skeleton = {
   readonly image: string;
+  readonly user: ImageUser;
   /** This machine's id of the sandbox's user 0. */
   readonly idBase: number;
   readonly mountPoints: readonly string[];
@@ -43,7 +44,7 @@ export type Attributes = { readonly owner: number; readonly group: number; reado
  */
 export function makeSkeleton(
   folder: string,
-  { image, idBase, mountPoints, folders, etc }: Skeleton,
+  { image, user, idBase, mountPoints, folders, etc }: Skeleton,
 ): ReadonlyMap<string, Attributes> {
   const made = new Map<string, Attributes>();
   const own = new Map(folders.map((each) => [each.path, each]));
@@ -54,7 +55,7 @@ export function makeSkeleton(
     const found = statsOf(join(image, path));
     if (found?.isDirectory() === false)
       throw unplaceable(target, path, found.isSymbolicLink() ? 'link' : 'file');
-    const attributes = attributesOf(path, own.get(path), found);
+    const attributes = attributesOf(path, { own: own.get(path), found, user });
     made.set(path, attributes);
     const at = join(folder, path);
     mkdirSync(at, { recursive: true });
@@ -74,14 +75,21 @@ export function makeSkeleton(
   return made;
 }
 
-function attributesOf(path: string, own: OwnFolder | undefined, found: Stats | undefined): Attributes {
+type Known = {
+  readonly own: OwnFolder | undefined;
+  readonly found: Stats | undefined;
+  readonly user: ImageUser;
+};
+
+function attributesOf(path: string, { own, found, user }: Known): Attributes {
   if (own !== undefined) return { ...own, group: own.owner };
   if (found === undefined || closed.has(path)) return { owner: 0, group: 0, mode: folderMode };
-  return { owner: idInside(found.uid), group: idInside(found.gid), mode: found.mode & 0o7777 };
+  return {
+    owner: ownerInside(found.uid, user.uid),
+    group: ownerInside(found.gid, user.gid),
+    mode: found.mode & 0o7777,
+  };
 }
-
-/** An id that the sandbox does not have is 65534, as the kernel shows it. */
-const idInside = (id: number) => (id < idsInRange ? id : idsInRange - 2);
 
 function preloadedOf(image: string): Readonly<Record<string, string>> {
   const file = join(image, 'etc', preloaded);

@@ -3,6 +3,8 @@ import { once } from 'node:events';
 import { mkdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { payloadNative } from '#src/protocol/sandboxd/payload-layout.ts';
+import { policyId } from './places.ts';
+import { idMap } from './shifted-ids.ts';
 
 /** Whether the folder of an image can be the lowest layer of sandboxes' roots. */
 export type CanOverlay = (folder: string) => Promise<boolean>;
@@ -27,19 +29,20 @@ export function tryOverlays(stageFolder: string, payloadFolder: string): CanOver
 }
 
 /** Ids that no process has, in a namespace that is gone at once. */
-const someBase = '65536';
+const someBase = 65_536;
+const someMap = idMap(someBase, policyId);
 
 const script = `
 set -e
 mount -t tmpfs corral-trial "$3"
 cd "$3"
 mkdir skeleton disk image root grader
-"$1" ${someBase} "$2" "$3"
+"$1" ${someBase} "$4" "$4" "$2" "$3"
 `;
 
 async function tryOverlay(program: string, folder: string, stage: string): Promise<boolean> {
   await mkdir(stage, { recursive: true });
-  const argv = ['--mount', '--', 'sh', '-c', script, 'corral-trial', program, folder, stage];
+  const argv = ['--mount', '--', 'sh', '-c', script, 'corral-trial', program, folder, stage, someMap];
   const child = spawn('unshare', argv, { stdio: 'ignore' });
   try {
     const [code] = (await once(child, 'exit')) as [number | null];

@@ -56,7 +56,10 @@ export function stageOverlay(made: Made, payloadFolder: string, site: OverlaySit
     diskFolder: disk.at,
     terminalsFolder: terminals.at,
   };
-  return { root, mounts: { fstab: folder.fstab, disk: { image: path, stage: stageFolder } } };
+  return {
+    root,
+    mounts: { fstab: folder.fstab, disk: { image: path, user: made.image.user, stage: stageFolder } },
+  };
 }
 
 function writeSkeleton(
@@ -64,13 +67,14 @@ function writeSkeleton(
   { path, idBase }: OverlaySite,
   shared: readonly string[],
 ): ReadonlyMap<string, Attributes> {
-  const { template, folder, users, etc } = made;
+  const { template, folder, users, image, etc } = made;
   const { payload, grader, daemon, workspace, temporary } = places;
   const owner = ownerOf(users);
   // Closed to the grader: it reads what the policy has written as the policy's user.
   const mode = users === 'root' ? openMode : closedMode;
   return makeSkeleton(folder.skeleton, {
     image: path,
+    user: image.user,
     idBase,
     mountPoints: [
       payload,

@@ -4,9 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { nativeFile } from '#infra/payload/native/compile.ts';
+import { idMap } from '#services/node/bwrap/shifted-ids.ts';
 
 const program = nativeFile('mount-root', process.arch);
 const base = 0x7000_0000;
+const ids = (user: number) => `${base} '${idMap(base, user)}' '${idMap(base, user)}'`;
 
 let stage: string;
 beforeAll(() => (stage = mkdtempSync(join(tmpdir(), 'corral-stage-'))));
@@ -22,7 +24,8 @@ function onStage(script: string): string {
   return spawnSync('unshare', ['--mount', '--', 'sh', '-c', text], { encoding: 'utf8' }).stdout;
 }
 
-const mounted = `"${program}" ${base} "$PWD/image-of-a-task" "$PWD"`;
+const mountedFor = (user: number) => `"${program}" ${ids(user)} "$PWD/image-of-a-task" "$PWD"`;
+const mounted = mountedFor(1000);
 
 /** What is below a root in which nothing was changed. */
 const given = (root: string) => [`${root}/words:words`, `${root}/gone:gone`, `${root}/home`];
@@ -31,6 +34,16 @@ describe('mount-root', () => {
   it('the owners of an image are ids of the sandbox, and others belong to no one', () => {
     const seen = onStage(`${mounted}; stat -c %u root root/words root/home root/run grader/home root/far`);
     expect(seen.trim().split('\n').map(Number)).toEqual([base, base, base + 1000, 0, base + 1000, 65_534]);
+  });
+
+  it('the image’s user and 1000 change places', () => {
+    const files = 'chown 33:33 image-of-a-task/words; chown 1000:33 image-of-a-task/gone';
+    const seen = onStage(`${files}; ${mountedFor(33)}; stat -c '%u %g' root/words root/gone root/home root`);
+    const owned = seen
+      .trim()
+      .split(/\s/)
+      .map((each) => Number(each) - base);
+    expect(owned).toEqual([1000, 1000, 33, 1000, 33, 33, 0, 0]);
   });
 
   it('what is written to the root is on the disk, and neither in the image nor in the root of graders', () => {
@@ -58,15 +71,19 @@ describe('mount-root', () => {
   });
 
   it.each([
-    ['an image that does not exist', `"${program}" ${base} "$PWD/none" "$PWD"`, 'mount-root: image: error 2'],
+    [
+      'an image that does not exist',
+      `"${program}" ${ids(1000)} "$PWD/none" "$PWD"`,
+      'mount-root: image: error 2',
+    ],
     [
       'arguments that are missing',
       `"${program}" ${base}`,
-      'mount-root: BASE, IMAGE and STAGE are needed: error 22',
+      'mount-root: BASE, USERS, GROUPS, IMAGE and STAGE are needed: error 22',
     ],
     [
       'a file system whose owners cannot be shifted',
-      `mkdir other; mount -t overlay -o ro,lowerdir=image-of-a-task:skeleton other other; "${program}" ${base} "$PWD/other" "$PWD"`,
+      `mkdir other; mount -t overlay -o ro,lowerdir=image-of-a-task:skeleton other other; "${program}" ${ids(1000)} "$PWD/other" "$PWD"`,
       'mount-root: owners: error 22',
     ],
   ])('fails and says why with %s', (_what, script, reason) => {

@@ -11,6 +11,7 @@ import { goInside, type Inside } from '#test/support/inside.ts';
 import { expectNothingLeft } from '#test/support/left-behind.ts';
 import { recordEvents } from '#test/support/provider-events.ts';
 import { startNodeProcess, testTemplate, type TestNode } from '#test/support/sandboxes.ts';
+import { withoutShiftedOwners } from '#test/support/without-shifted-owners.ts';
 
 const mebibyte = 1024 * 1024;
 
@@ -154,7 +155,7 @@ describe('commands that are root of such a sandbox', () => {
       cat /root/secret; echo new > /bin/new; echo new > /homes/dev/new; busybox chown 1005:1005 /homes/dev/new /bin/busybox
       busybox stat -c %U /homes/dev/new; busybox rm -r /app/src; busybox mv /homes /house; busybox ls / /house/dev
       cd /app; git status -s; busybox cat /etc/hostname`;
-    const folders = 'app bin dev etc house lib lib64 opt proc root run task tmp usr var workspace';
+    const folders = 'app bin dev etc house lib lib64 opt proc root run sys task tmp usr var workspace';
     const words = `3 of root task /: ${folders} /house/dev: new notes D src/main.py ${inside.sandbox}`;
     expect((await said(inside, script)).split(/\s+/).join(' ')).toBe(words);
     await inside.leave();
@@ -208,25 +209,52 @@ describe('an image that is odd', () => {
 
   it('that is on a file system without shifted owners has a read-only root, as before', async () => {
     const other = join(folder, 'on-overlay');
-    for (const each of [other, join(folder, 'empty')]) await mkdir(each);
-    execFileSync('mount', [
-      '-t',
-      'overlay',
-      '-o',
-      `ro,lowerdir=${root}:${join(folder, 'empty')}`,
-      'corral-test',
-      other,
-    ]);
-    try {
-      const inside = await enter({}, other);
-      expect(await said(inside, 'echo > /var/tmp/x; echo fine > /workspace/x; busybox ls /workspace')).toBe(
-        "x\nsh: can't create /var/tmp/x: Read-only file system",
-      );
-      await inside.leave();
-    } finally {
-      execFileSync('umount', [other]);
-    }
+    using _mounted = withoutShiftedOwners(root, other);
+    const inside = await enter({}, other);
+    expect(await said(inside, 'echo > /homes/dev/x; echo fine > /workspace/x; busybox ls /workspace')).toBe(
+      "x\nsh: can't create /homes/dev/x: Read-only file system",
+    );
+    await inside.leave();
   });
+});
+
+describe('an image with nothing but a shell', () => {
+  it('gets a home and /var/tmp, which commands write, and of /sys its own limits', async () => {
+    const bare = join(folder, 'bare');
+    await busyboxRoot(bare, '');
+    const inside = await enter({}, bare);
+    const places =
+      'cd; pwd; busybox stat -c "%u %a" . /var/tmp; echo x > f; busybox ln f /var/tmp/f && busybox ls /var/tmp';
+    expect(await said(inside, places)).toBe('/home/policy\n1000 700\n0 1777\nf');
+    expect(
+      await said(
+        inside,
+        'cd /sys; echo * devices/system/*; echo > /sys/x; busybox cat fs/cgroup/memory*/memory.limit_in_bytes fs/cgroup/memory.max 2>/dev/null',
+      ),
+    ).toBe(
+      `devices fs devices/system/cpu\n${testTemplate().memory.limitBytes}\nsh: can't create /sys/x: Read-only file system`,
+    );
+    await inside.leave();
+    expect(await readdir(bare)).toEqual(['bin']);
+  });
+});
+
+it('commands own what the USER of the image owns, whatever its ids are', async () => {
+  const path = await taskRoot('of-user');
+  await writeFile(
+    join(path, 'etc/passwd'),
+    'app:x:33:44::/srv/app:/bin/sh\nold:x:1000:1000::/homes/dev:/bin/sh\n',
+  );
+  await writeFile(`${path}.config.json`, JSON.stringify({ User: 'app' }));
+  await mkdir(join(path, 'srv/app'), { recursive: true });
+  await chown(join(path, 'srv/app'), 33, 44);
+  const inside = await enter({}, path);
+  const script =
+    'cd; echo new > new; busybox stat -c "%U %u %g %n" /srv/app new /homes/dev; echo > /homes/dev/x';
+  expect(await said(inside, script)).toBe(
+    `app 1000 1000 /srv/app\napp 1000 1000 new\nold 33 44 /homes/dev\nsh: can't create /homes/dev/x: Permission denied`,
+  );
+  await inside.leave();
 });
 
 it('the owner of a folder of the image is kept where something is mounted in it', async () => {
