@@ -157,21 +157,14 @@ static word limitProcesses(word most) {
   return call(sys_prlimit64, 0, NPROC, (word)limits, 0);
 }
 
-/* What the carrier was started with would be found by who looks for the program, such as pgrep -f. */
-static void forget(char **argv) {
-  for (; *argv != 0; argv++)
-    for (char *each = *argv; *each != 0; each++) *each = 0;
-}
-
 /* The carrier keeps the settings of this process until here: ids, priority and score. */
 static word openPipes(const struct options *wanted, char **argv) {
   struct streams streams = { wanted->pipesFrom, wanted->merges ? 1 : 2, { { 0 } } };
   word error = makePipes(&streams, wanted->uid);
   if (error < 0) return error;
-  word forked = forkCarrier();
+  word forked = forkCarrier(argv);
   if (forked == 1) {
     if (wanted->reports) call(sys_close, STATUS, 0, 0, 0);
-    forget(argv);
     beCarrier(&streams);
   }
   error = forked < 0 ? forked : usePipes(&streams);

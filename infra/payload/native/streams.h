@@ -113,12 +113,11 @@ static void setFlow(struct flow *flow, word from, word to, int isOutput) {
   call(sys_fcntl, to, SET_STATUS, NON_BLOCKING, 0);
 }
 
-/* A session of its own, which no signal to the program reaches. A broken pipe is an error and no signal. */
+/* No signal to the program reaches it, in a session of its own. A broken pipe is an error and no signal. */
 __attribute__((noreturn)) static void beCarrier(const struct streams *streams) {
   struct flow flows[3];
   word all = -1;
   int count = 0;
-  call(sys_setsid, 0, 0, 0, 0);
   call(sys_rt_sigprocmask, 0, (word)&all, 0, ALL_SIGNALS_BYTES);
   for (int each = streams->first; each <= streams->last; each++) {
     const int *ends = streams->ends[each];
@@ -129,18 +128,29 @@ __attribute__((noreturn)) static void beCarrier(const struct streams *streams) {
   carry(flows, count);
 }
 
-/* Returns 0 in the program's process and 1 in the carrier, which is a child of process 1: the program has none that it did not start. */
-static word forkCarrier(void) {
+/* What the carrier was started with would be found by who looks for the program, such as pgrep -f. */
+static void forget(char **argv) {
+  for (; *argv != 0; argv++)
+    for (char *each = *argv; *each != 0; each++) *each = 0;
+}
+
+/*
+ * Returns 0 in the program's process and 1 in the carrier, which is a child of process 1: the program has none that it did not start. When
+ * the program starts, the carrier has its own session and no words.
+ */
+static word forkCarrier(char **argv) {
   int status = 0;
   word between = call5(sys_clone, SIGNAL_CHILD, 0, 0, 0, 0);
   if (between < 0) return between;
   if (between == 0) {
+    call(sys_setsid, 0, 0, 0, 0);
+    forget(argv);
     word carrier = call5(sys_clone, SIGNAL_CHILD, 0, 0, 0, 0);
     if (carrier == 0) return 1;
     call(sys_exit_group, carrier < 0 ? -carrier : 0, 0, 0, 0);
   }
   call(sys_wait4, between, (word)&status, 0, 0);
-  return -(status >> 8 & 0xff);
+  return status & 0x7f ? TRY_AGAIN : -(status >> 8 & 0xff);
 }
 
 static word usePipes(const struct streams *streams) {

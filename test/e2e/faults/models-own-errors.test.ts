@@ -67,12 +67,12 @@ test('an exit code that looks like an out of memory is recorded as what it was, 
   expect(codeOf('more memory than there is')).toBe('command_out_of_memory');
 });
 
-test('a tool whose own program the model has removed: text for it, not an exit code', async () => {
+test('a tool whose own program the model has removed: text for it, and the exit code of a missing program', async () => {
   expect(await own('there')).toMatchObject({ status: 200, body: { output: 'x\n' } });
   expect(await shell('removes', 'rm own')).toMatchObject({ status: 200 });
   expect(await own('missing')).toMatchObject({
     status: 200,
-    body: { output: expect.stringContaining('could not be started') },
+    body: { output: 'there is no program ./own\n[exit code 127]' },
   });
 });
 

@@ -232,7 +232,7 @@ describe('errors say what happened, whose fault it is and what to do', () => {
     await gatewayAnswering(200, '<html>Welcome to nginx</html>');
     const { code, remarks } = await corral('runs');
     expect(code).toBe(3);
-    expect(remarks).toMatch(/not Corral's: <html>Welcome.*proxy/s);
+    expect(remarks).toMatch(/not Corral's: <html>Welcome.*prox/s);
   });
 
   test('a fleet in trouble: exit code 3', async () => {

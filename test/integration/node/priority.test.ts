@@ -16,7 +16,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'corral-payloads-'));
   const { dir } = await buildPayload(folder);
   const level = join(folder, 'level');
-  await cp(dir, level, { recursive: true });
+  await cp(dir, level, { recursive: true, verbatimSymlinks: true });
   await makeLevel(join(level, 'sandboxd'));
   const asItIs = await startNodeProcess();
   const onOneLevel = await startNodeProcess({ env: { CORRAL_PAYLOAD_DIR: level } });

@@ -1,10 +1,19 @@
-import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { callId } from '#src/model/ids.ts';
 import { LinkError } from '#src/ports/sandbox-link.ts';
-import type { BuiltinName, CallAnswer, CommandUser } from '#src/protocol/sandboxd/wire.ts';
+import type { BuiltinName, CallAnswer, CallRequest, CommandUser } from '#src/protocol/sandboxd/wire.ts';
 import { aBind, graderUid, policyUid, startSandboxd, type TestSandboxd } from '#test/support/sandboxd.ts';
 
 const { signal } = new AbortController();
@@ -73,6 +82,27 @@ describe('files in and out', () => {
     expect((await tool('read_file', { path: 'link' })).stderr.head).toBe('Error: permission denied: link\n');
   });
 
+  it('go through links as a program that opens them would, but a grader’s through no link of the policy', async () => {
+    const made = ['ln -s deep/er/target to-new', 'ln -s /nowhere/at/all dangling', 'ln -s loop loop'];
+    await shell(`mkdir -p deep/er; ${made.join('; ')}; ln -s to-new chain`);
+    expect(await errnoOf(put('chain', [Buffer.from('first')]))).toBe('no error');
+    expect(await errnoOf(put('to-new', [Buffer.from('second')]))).toBe('no error');
+    expect((await get('deep/er/target')).toString()).toBe('second');
+    expect(readlinkSync(join(sandboxd.workspace, 'to-new'))).toBe('deep/er/target');
+    expect(await errnoOf(put('dangling', [Buffer.from('x')]))).toBe('ENOENT');
+    expect(await errnoOf(put('loop', [Buffer.from('x')]))).toBe('ELOOP');
+    await shell('mkdir open; chmod 777 open; ln -s ../deep/er/target open/answer');
+    const seen = join(sandboxd.workspace, 'open/answer');
+    await errnoOf(put(seen, [Buffer.from('of the grader')], 'grader'));
+    expect((await get('deep/er/target')).toString()).toBe('second');
+  });
+
+  it('may have the longest name', async () => {
+    const name = 'n'.repeat(255);
+    expect(await put(name, [Buffer.from('x')])).toEqual({ bytes: 1 });
+    expect((await get(name)).toString()).toBe('x');
+  });
+
   it('leave nothing when the upload breaks off', async () => {
     const started = request({
       socketPath: `${sandboxd.folder}/d.sock`,
@@ -87,7 +117,7 @@ describe('files in and out', () => {
     started.on('error', () => {});
     started.write(Buffer.alloc(100_000));
     const folder = join(sandboxd.workspace, 'broken');
-    await expect.poll(() => namesIn(folder)).toEqual([expect.stringMatching(/^upload\.\d+\.part$/)]);
+    await expect.poll(() => namesIn(folder)).toEqual([expect.stringMatching(/^\.\d+\.part$/)]);
     started.destroy();
     await expect.poll(() => namesIn(folder)).toEqual([]);
   });
@@ -102,11 +132,11 @@ function namesIn(folder: string): readonly string[] | null {
 }
 
 let calls = 0;
-async function tool(
-  name: BuiltinName,
-  values: Readonly<Record<string, string | number | boolean>>,
-): Promise<CallAnswer> {
-  const action = { kind: 'builtin', tool: name, arguments: values } as const;
+const tool = (name: BuiltinName, values: Readonly<Record<string, string | number | boolean>>) =>
+  act({ kind: 'builtin', tool: name, arguments: values });
+const shell = (script: string) => act({ kind: 'exec', argv: ['sh', '-c', script] });
+
+async function act(action: CallRequest['action']): Promise<CallAnswer> {
   const call = { digest: 'd', action, timeoutMs: 10_000, keepBytes: 65_536 };
   const answer = await sandboxd.link.call(
     sandboxd.target,
@@ -169,6 +199,19 @@ describe('built-in tools', () => {
       'code/deep/b.md:1: a needle\n',
     );
     expect(await said(tool('search', { ...where, query: 'absent' }))).toBe('no matches\n');
+  });
+
+  it('name what a search left out, because a match could be there', async () => {
+    const folder = join(sandboxd.workspace, 'left-out');
+    mkdirSync(folder);
+    writeFileSync(join(folder, 'large.txt'), '');
+    truncateSync(join(folder, 'large.txt'), 8 * 1024 * 1024 + 1);
+    for (let count = 1; count <= 7; count += 1)
+      writeFileSync(join(folder, `closed-${count}`), '', { mode: 0o000 });
+    const closed = [1, 2, 3, 4, 5].map((count) => `left-out/closed-${count}`).join(', ');
+    expect(await said(tool('search', { path: 'left-out', query: 'needle' }))).toBe(
+      `no matches\n[not searched, larger than 8 MiB: left-out/large.txt]\n[not searched, not readable: ${closed} and 2 more]\n`,
+    );
   });
 
   it('cut a long file like any output', async () => {

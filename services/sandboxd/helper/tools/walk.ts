@@ -8,16 +8,16 @@ export type Found = { readonly path: string; readonly isFolder: boolean; readonl
  * the same tree always gives the same text. Links are named, never followed. Throws when `folder` itself cannot be read;
  * folders below that cannot be read are passed over.
  */
-export function* walk(folder: string, depth: number, skip: (name: string) => boolean): Iterable<Found> {
+export function* walk(folder: string, depth: number, skip: (path: string) => boolean): Iterable<Found> {
   for (const entry of sorted(readdirSync(folder, { withFileTypes: true }))) {
-    if (skip(entry.name)) continue;
     const path = folder === '.' ? entry.name : join(folder, entry.name);
+    if (skip(path)) continue;
     yield { path, isFolder: entry.isDirectory(), isFile: entry.isFile() };
     if (entry.isDirectory() && depth > 1) yield* walkReadable(path, depth - 1, skip);
   }
 }
 
-function* walkReadable(folder: string, depth: number, skip: (name: string) => boolean): Iterable<Found> {
+function* walkReadable(folder: string, depth: number, skip: (path: string) => boolean): Iterable<Found> {
   try {
     yield* walk(folder, depth, skip);
   } catch (error) {
