@@ -235,7 +235,9 @@ async function settleAnswer(
   if (settled.first && running.toSend) tellParts(deps, running, answer, beganMs);
   // What tainted stays in the journal: should Redis forget the taint, whoever asks for the answer judges it again.
   if (judged.result !== null) for (const run of runs) deps.confirmations.add(targetOf(rollout), run, answer);
-  if (settled.first && judged.result !== null) return { ...judged.result, waitedMs, replayed: false };
+  // If another process stored it first, fleet state may have dropped it for newer answers meanwhile: here it is at hand.
+  const isAtHand = settled.first || settled.repeated.kind === 'answer_expired';
+  if (isAtHand && judged.result !== null) return { ...judged.result, waitedMs, replayed: !settled.first };
   return answerFrom(work, settled, !settled.first);
 }
 

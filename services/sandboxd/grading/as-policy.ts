@@ -156,8 +156,11 @@ export type Grounds = {
   readonly leaders: Leaders;
 };
 
-/** After its end a program's last output is still on its way. It takes so long only if the policy holds its own pipe up. */
-const longestRestMs = 5_000;
+/**
+ * After its end a program's last output is still on its way, by a process that a busy machine may run late. It takes so long only if the
+ * policy holds its own pipe up; then the program has not ended, for the grader, because its output is not whole.
+ */
+const longestRestMs = 60_000;
 /** A grader that was killed is only heard when it is spoken to: an empty frame, so often. */
 const stillThereMs = 500;
 const nothing = Buffer.alloc(0);
@@ -194,10 +197,14 @@ async function runAsPolicy(
   over.abort();
   await killTree(started.pid);
   endOutput([started.stdout, started.stderr]);
-  await Promise.race([printed.closed, sleep(longestRestMs, undefined, { ref: false })]);
+  const isWhole = await Promise.race([
+    printed.closed.then(() => true),
+    sleep(longestRestMs, false, { ref: false }),
+  ]);
   clearInterval(listening);
   // What it printed before its end is counted after it.
-  return printed.isFlooded() ? { kind: 'flooded' } : ending;
+  if (printed.isFlooded()) return { kind: 'flooded' };
+  return isWhole ? ending : { kind: 'timed_out' };
 }
 
 function startProgram(

@@ -144,6 +144,14 @@ describe('a policy and pipes', () => {
     await held;
   });
 
+  it('loses no output of commands that end at once', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const texts = Array.from({ length: 20 }, (_, index) => `text ${round} ${index}\n`);
+      const answers = await Promise.all(texts.map((text) => run(`printf '${text.trim()}\\n'`)));
+      expect(answers.map(({ stdout }) => stdout.head)).toEqual(texts);
+    }
+  });
+
   it('finds no carrier by its name or words, and cannot signal one', async () => {
     // -1 is everything that the shell may signal but the shell.
     expect(seen(await run('sleep 41 & kill -9 -1; echo survived'))).toMatchObject({ out: 'survived\n' });
