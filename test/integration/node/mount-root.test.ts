@@ -8,7 +8,7 @@ import { idMap } from '#services/node/bwrap/shifted-ids.ts';
 
 const program = nativeFile('mount-root', process.arch);
 const base = 0x7000_0000;
-const ids = (user: number) => `${base} '${idMap(base, user)}' '${idMap(base, user)}'`;
+const ids = (user: number) => `${base} "${idMap(base, user)}" "${idMap(base, user)}"`;
 
 let stage: string;
 beforeAll(() => (stage = mkdtempSync(join(tmpdir(), 'corral-stage-'))));

@@ -156,7 +156,7 @@ describe('commands that are root of such a sandbox', () => {
       busybox stat -c %U /homes/dev/new; busybox rm -r /app/src; busybox mv /homes /house; busybox ls / /house/dev
       cd /app; git status -s; busybox cat /etc/hostname`;
     const folders = 'app bin dev etc house lib lib64 opt proc root run sys task tmp usr var workspace';
-    const words = `3 of root task /: ${folders} /house/dev: new notes D src/main.py ${inside.sandbox}`;
+    const words = `5 of root task /: ${folders} /house/dev: new notes D src/main.py ${inside.sandbox}`;
     expect((await said(inside, script)).split(/\s+/).join(' ')).toBe(words);
     await inside.leave();
   });
@@ -235,7 +235,7 @@ describe('an image with nothing but a shell', () => {
       `devices fs devices/system/cpu\n${testTemplate().memory.limitBytes}\nsh: can't create /sys/x: Read-only file system`,
     );
     await inside.leave();
-    expect(await readdir(bare)).toEqual(['bin']);
+    expect(await readdir(bare)).toEqual(['bin', 'task']);
   });
 });
 
