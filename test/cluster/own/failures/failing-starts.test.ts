@@ -51,7 +51,7 @@ test.concurrent.each(cases)(
     const held = corral.rft.call({ trace: `rft-${environment}`, call: 'c1', command: 'echo', environment });
     await corral.native.open(environment, environment);
     const call = { call_id: 'c1', name: 'shell', arguments: { command: 'echo' } };
-    const native = await corral.native.post(`/v1/rollouts/${environment}/calls?wait_s=35`, call);
+    const native = await corral.native.post(`/v1/rollouts/${environment}/calls?wait_s=110`, call);
     const told = { ...toldNothingRan, code, message: expect.stringContaining(words) as string };
     expectFailure(native, { ...told, rollout_id: environment, call_id: 'c1' });
     expectFailure(await held, { ...told, rollout_id: `rft-${environment}`, call_id: 'c1' });
