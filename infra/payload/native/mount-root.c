@@ -112,8 +112,8 @@ __attribute__((noreturn, used)) void start(word *stack) {
   makeFolder("disk/upper", number(argv[1], 10));
   makeFolder("disk/work", 0);
   /* A folder of the image is renamed in one step, as elsewhere: Linux refuses that by default (EXDEV). To change an owner or a mode does
-   * not copy the file. */
-  mountOverlay("root", 0, "lowerdir=skeleton:image,upperdir=disk/upper,workdir=disk/work,redirect_dir=on,metacopy=on");
-  mountOverlay("grader", READ_ONLY, "lowerdir=skeleton:image");
+   * not copy the file. All files are on one device (xino), or `du -x` and `tar --one-file-system` would leave the image's out. */
+  mountOverlay("root", 0, "lowerdir=skeleton:image,upperdir=disk/upper,workdir=disk/work,redirect_dir=on,metacopy=on,xino=on");
+  mountOverlay("grader", READ_ONLY, "lowerdir=skeleton:image,xino=on");
   for (;;) call(sys_exit_group, 0, 0, 0, 0);
 }

@@ -54,7 +54,7 @@ describe('a sandbox in an image of busybox alone', () => {
     expect(await sandbox.sh('id -u; id -g; pwd; echo $HOME')).toBe('1000\n1000\n/workspace\n/workspace\n');
     expect(await sandbox.sh('env')).not.toMatch(/CORRAL_|KUBERNETES_/);
     expect(await sandbox.sh('ls /var/run/secrets /run/secrets')).not.toContain('kubernetes');
-    const daemon = await sandbox.sh("ps -o pid,comm | awk '$2 == \"sandboxd\" { print $1 }'");
+    const daemon = await sandbox.sh('ps -o pid,comm | awk \'$2 == "sandboxd" { print $1 }\'');
     expect(await sandbox.sh(`kill -9 ${daemon.trim()}`)).toContain('not permitted');
     expect(await sandbox.sh(`cat /proc/${daemon.trim()}/environ`)).toContain('Permission denied');
   });
@@ -136,7 +136,7 @@ describe('a sandbox in an image of busybox alone', () => {
 
   test('runs commands with less right to the CPU than sandboxd has', async () => {
     await using sandbox = await startPodSandbox(cluster, { image });
-    const daemon = await sandbox.sh("ps -o pid,comm | awk '$2 == \"sandboxd\" { print $1 }'");
+    const daemon = await sandbox.sh('ps -o pid,comm | awk \'$2 == "sandboxd" { print $1 }\'');
     expect(await sandbox.sh(`cut -d ' ' -f 19 /proc/self/stat /proc/${daemon.trim()}/stat`)).toBe('10\n0\n');
   });
 
