@@ -4,6 +4,7 @@ import { listHostNames, writeOwnEtc } from '#services/node/bwrap/host-root.ts';
 import { settingsOfHost } from '#services/node/bwrap/host-settings.ts';
 import { type Ending, launch } from '#services/node/bwrap/launch.ts';
 import { tryLayers } from '#services/node/bwrap/layers.ts';
+import { noOverlay, tryOverlays } from '#services/node/bwrap/try-overlay.ts';
 import { tryLimitSockets } from '#services/node/bwrap/limit-sockets.ts';
 import { places } from '#services/node/bwrap/places.ts';
 import { createGroups, detectLayout } from '#services/node/cgroups/create-groups.ts';
@@ -57,6 +58,7 @@ export async function openBareEngine({ fleet, stateFolder, payloadDir }: BareOpt
     filterFile,
     stageFolder: ids.stageFolder,
     canLayer: ids.stageFolder !== null && (await tryLayers(stateFolder)),
+    canOverlay: ids.stageFolder === null ? noOverlay : tryOverlays(ids.stageFolder, payloadDir),
     canLimitSockets: ids.stageFolder !== null && (await tryLimitSockets(payloadDir)),
   };
   const ends: (() => Promise<void>)[] = [];

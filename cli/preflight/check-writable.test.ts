@@ -17,16 +17,17 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(root, { recursive: true }));
 
-const found = (most = 100) => findWritable([join(root, 'own')], most, 10_000, root, join(root, 'bin'));
+const found = (most = 100) =>
+  findWritable([join(root, 'own')], most, 10_000, join(root, 'graders'), root, join(root, 'bin'));
 
 test('every folder that may be written is found, but for those that are expected, and the programs on PATH', () => {
-  const { folders, onPath, cutOff } = found();
+  const { folders, onPath, cutOff, gradersApart } = found();
   const below = ['', '/bin', '/lib', '/lib/python3', '/lib/python3/site-packages'].map(
     (at) => `${root}${at}`,
   );
   expect([...folders].sort()).toEqual(below);
   expect(onPath).toEqual([`${root}/bin`, `${root}/bin/python3`]);
-  expect(cutOff).toBe(false);
+  expect({ cutOff, gradersApart }).toEqual({ cutOff: false, gradersApart: false });
 });
 
 test('a walk that finds more than anybody reads says that there is more', () => {
@@ -57,12 +58,18 @@ test.each([
     'programs on PATH: /opt/bin; a grader must not',
   ],
   [
+    'a folder on PATH, and graders have a root of their own',
+    { folders: ['/opt/bin'], onPath: ['/opt/bin'], gradersApart: true },
+    true,
+    'graders see of that only the workspace and sandbox.folders',
+  ],
+  [
     'everything, as root',
     { folders: ['/'], onPath: ['/bin'], uid: 0 },
     true,
     'everything: commands run as root',
   ],
 ])('where the policy can write %s', (_what, given, ok, detail) => {
-  const judged = judgeWritable({ uid: 1000, cutOff: false, ...given });
+  const judged = judgeWritable({ uid: 1000, cutOff: false, gradersApart: false, ...given });
   expect(judged).toEqual({ ok, detail: expect.stringContaining(detail) });
 });

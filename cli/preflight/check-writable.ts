@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { Value } from 'typebox/value';
 import type { Item } from '#src/model/grader.ts';
 import { CallAnswer } from '#src/protocol/native/calls.ts';
-import { payloadMountPoint, payloadNodeArgv } from '#src/protocol/sandboxd/payload-layout.ts';
+import { gradersOwnRoot, payloadMountPoint, payloadNodeArgv } from '#src/protocol/sandboxd/payload-layout.ts';
 import { askNative, type HttpClient } from '../gateway/http-client.ts';
 import { type Check, tryOut } from './check.ts';
 
@@ -18,6 +18,7 @@ const Found = Type.Object({
   folders: Type.Array(Type.String()),
   onPath: Type.Array(Type.String()),
   cutOff: Type.Boolean(),
+  gradersApart: Type.Boolean(),
 });
 
 /** An image with half a million files is walked through in some seconds. */
@@ -54,10 +55,22 @@ function read({ outcome, exit_code, stdout, stderr }: CallAnswer): Writable {
 }
 
 /** Where commands run as root there is nothing that they cannot write; that is what the environment asked for. */
-export function judgeWritable({ uid, folders, onPath, cutOff }: Writable): Pick<Check, 'ok' | 'detail'> {
+export function judgeWritable({
+  uid,
+  folders,
+  onPath,
+  cutOff,
+  gradersApart,
+}: Writable): Pick<Check, 'ok' | 'detail'> {
   const nothing = 'a grader must not run or read anything there';
   if (uid === 0)
     return { ok: true, detail: `everything: commands run as root, and what a grader runs is theirs` };
+  if (gradersApart)
+    return {
+      ok: true,
+      detail:
+        'what the image lets it write; graders see of that only the workspace and sandbox.folders, neither /tmp nor homes',
+    };
   if (onPath.length > 0) {
     const detail = `programs on PATH: ${onPath.join(' ')}; ${nothing}, and it does by every program that it names without a folder: let another user own them in the image`;
     return { ok: false, detail };
@@ -76,6 +89,8 @@ type Writable = {
   readonly onPath: readonly string[];
   /** Not all was looked at. */
   readonly cutOff: boolean;
+  /** Graders run the image's own programs, whatever the policy writes. */
+  readonly gradersApart: boolean;
 };
 
 /** A person reads them; who may write more than this may write everywhere. */
@@ -89,7 +104,7 @@ const expected = ['/workspace', '/tmp', '/var/tmp', '/home/policy', '/dev', '/pr
 
 /** The command that looks for them as the policy's user, by sandboxd's own Node: an image may have no `find`, or a small one. */
 export function findWritableArgv(): readonly string[] {
-  const given = JSON.stringify([expected, mostFolders, walkMs]);
+  const given = JSON.stringify([expected, mostFolders, walkMs, gradersOwnRoot]);
   const script = `console.log(JSON.stringify((${findWritable.toString()})(...${given})))`;
   return [...payloadNodeArgv(payloadMountPoint), ...nodeFlags, '--eval', script];
 }
@@ -99,6 +114,7 @@ export function findWritable(
   leftOut: readonly string[],
   most: number,
   forMs: number,
+  gradersRoot: string,
   root = '/',
   path = process.env['PATH'] ?? '',
 ): Writable {
@@ -141,5 +157,11 @@ export function findWritable(
     }
   }
   const uid = process.getuid?.() ?? -1;
-  return { uid, folders, onPath: [...onPath].slice(0, most), cutOff: waiting.length > 0 };
+  return {
+    uid,
+    folders,
+    onPath: [...onPath].slice(0, most),
+    cutOff: waiting.length > 0,
+    gradersApart: fs.existsSync(gradersRoot),
+  };
 }

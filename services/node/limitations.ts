@@ -9,23 +9,29 @@ export type HostParts = {
   readonly memoryRoom: MemoryRoom;
   readonly kernelKills: KernelKills | null;
   readonly canLimitSockets: boolean;
+  /** Whether the root of a sandbox from an image's folder can be written. */
+  readonly canOverlay: boolean;
 };
 
 /** What this host cannot enforce or tell apart, in sentences for a person. */
 export function limitationsOf(host: HostParts): readonly string[] {
   return [
     ...host.groups.limitations,
-    ...limitationsOfIds(host.ids),
+    ...limitationsOfIds(host),
+    ...(host.canOverlay ? [] : [readOnlyRoots]),
     ...limitationsOfMemory(host.memoryRoom),
     ...limitationsOfBlame(host),
     ...(host.canLimitSockets ? [] : [unlimitedSockets]),
-    'A disk limit counts as memory: what commands can write (/workspace, /tmp, /var/tmp, the home) is kept in memory, and what is written there counts toward the memory limit too.',
+    'A disk limit counts as memory: what a sandbox writes is kept in memory, and counts toward the memory limit too.',
     'Sandboxes share this host’s kernel: for code that attacks the kernel, run on a cluster with gVisor or Kata.',
   ];
 }
 
 const unlimitedSockets =
   'The number of a sandbox’s sockets is not limited on this host: their unread and unfinished data can take memory of the host beyond the memory limit. A limit takes node as root, Linux 5.9, and no other program that answers system calls (seccomp).';
+
+const readOnlyRoots =
+  'The root of a sandbox from an image’s folder (rootfs) is read-only on this host; /workspace, /tmp, /var/tmp and the folders that an environment names are empty at the start, and files cannot be renamed between them. A writable root takes node as root, user ids of each sandbox’s own, Linux 5.19, and folders on a file system whose owners the kernel can shift: ext4, xfs, btrfs or tmpfs, not the overlay that is a container’s root.';
 
 /** v2 counts by itself who lacked memory; see `memory-account.ts`. */
 function limitationsOfBlame({ groups, ids, kernelKills }: HostParts): readonly string[] {
@@ -43,18 +49,19 @@ function limitationsOfMemory(room: MemoryRoom): readonly string[] {
   ];
 }
 
-function limitationsOfIds({
-  stageFolder,
-  shared,
-}: Pick<OwnIds, 'stageFolder' | 'shared'>): readonly string[] {
+function limitationsOfIds({ ids: { stageFolder, shared }, canOverlay }: HostParts): readonly string[] {
   if (stageFolder === null) return singleUserLimitations;
-  return shared === null ? ownIdsLimitations : sharedIdsLimitations(shared);
+  if (shared !== null) return sharedIdsLimitations(shared);
+  return canOverlay ? ownIdsLimitations : [...ownIdsLimitations, closedImages];
 }
 
 const ownIdsLimitations = [
   'Sandboxes read the same files of this host (programs, libraries, data folders): two rollouts that both want to can signal to each other by locks (flock) on them, and by what inotify tells of their use.',
-  'What of a data folder or of a rootfs image is closed to other users of this host is closed in sandboxes too, also to run_as: root.',
+  'What of a data folder is closed to other users of this host is closed in sandboxes too, also to run_as: root.',
 ];
+
+const closedImages =
+  'What of a rootfs image is closed to other users of this host is closed in sandboxes too, also to run_as: root.';
 
 const sharedIdsLimitations = (reason: string) => [
   `Commands of all sandboxes run under one user id of this host, so they share the kernel’s limits for a user (inotify watches, pipe buffers, pending signals), and can signal to each other by them and by locks on shared files. A user namespace for each sandbox could not be had: ${reason}`,

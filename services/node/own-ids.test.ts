@@ -35,7 +35,9 @@ const groups = { version: 'v1', limitations: [] } as const;
 const memoryRoom = { percent: 100, read: () => ({ totalBytes: 1, availableBytes: 1 }) };
 const kernelKills = { next: () => [], close: () => undefined };
 const limitations = (host: Pick<HostParts, 'ids'> & Partial<HostParts>) =>
-  limitationsOf({ groups, memoryRoom, kernelKills, canLimitSockets: true, ...host }).join(' ');
+  limitationsOf({ groups, memoryRoom, kernelKills, canLimitSockets: true, canOverlay: true, ...host }).join(
+    ' ',
+  );
 
 it('where no sandbox starts in a namespace of its own, the ids are shared and it is said why', async () => {
   const { log, chosen } = choose('auto');
@@ -63,6 +65,14 @@ it('a host that cannot tell whose want of memory a kill was for says so', async 
   expect(limitations({ ids })).toContain('whose want of memory');
   const counted = { version: 'v2', limitations: [] } as const;
   expect(limitations({ ids, groups: counted, kernelKills: null })).not.toContain('whose want of memory');
+});
+
+it('a host on which images cannot have a writable root says so, and what is closed in them', () => {
+  const ids = { idRanges: null, stageFolder: '/run/corral', shared: null };
+  expect(limitations({ ids, canOverlay: false })).toMatch(
+    /a rootfs image is closed .* \(rootfs\) is read-only/,
+  );
+  expect(limitations({ ids })).not.toContain('rootfs');
 });
 
 /** One machine: which of its blocks are held, and the bases that something runs in. */

@@ -8,6 +8,7 @@ import { listHostNames, writeOwnEtc } from './bwrap/host-root.ts';
 import { settingsOfHost } from './bwrap/host-settings.ts';
 import { launch } from './bwrap/launch.ts';
 import { tryLayers } from './bwrap/layers.ts';
+import { noOverlay, tryOverlays } from './bwrap/try-overlay.ts';
 import { tryLimitSockets } from './bwrap/limit-sockets.ts';
 import { createGroups, detectLayout } from './cgroups/create-groups.ts';
 import { groupName } from './cgroups/groups.ts';
@@ -91,6 +92,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
       filterFile,
       stageFolder,
       canLayer,
+      canOverlay: stageFolder === null ? noOverlay : tryOverlays(stageFolder, payloadFolder),
       canLimitSockets,
     },
   });
@@ -102,7 +104,8 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const trial = (ids: OwnIds) => parts.trial(toolsWith(ids));
   const ids = await chooseOwnIds({ config, name, isRoot, log, trial });
   const sandboxes = createSandboxes({ ...toolsWith(ids), feed });
-  const limitations = limitationsOf({ groups, ids, memoryRoom, kernelKills, canLimitSockets });
+  const canOverlay = ids.idRanges !== null && (await toolsWith(ids).site.canOverlay(stateFolder));
+  const limitations = limitationsOf({ groups, ids, memoryRoom, kernelKills, canLimitSockets, canOverlay });
   const data = createBuiltData({
     cache: createDataCache(config.dataFolder, isRoot),
     site: { etcFolder, kept, filterFile, payloadFolder, groups, isRoot, nodeProgram: process.execPath },

@@ -25,6 +25,7 @@ describe('readConfig', () => {
       queryUid: 1002,
       queryGid: 1002,
       graderFolder: '/run/corral-grader',
+      graderRoot: null,
       ownNamespace: false,
       payload: null,
       cgroupEvents: null,

@@ -38,6 +38,8 @@ export type Config = {
   readonly queryGid: number;
   /** Where graders work; closed to the policy before its first command. */
   readonly graderFolder: string;
+  /** The root of graders, of what they run as the policy, and of queries; null: they share that of commands. */
+  readonly graderRoot: string | null;
   /** This sandbox has a pid namespace that nobody else is in: who is neither pid 1 nor we is a command's. */
   readonly ownNamespace: boolean;
   /** Where the payload is mounted; null when run from sources by an ordinary Node. */
@@ -82,6 +84,7 @@ function parse(env: NodeJS.ProcessEnv, ownFolder: string, complain: Complain): C
     queryUid: parsePositive(env, 'CORRAL_QUERY_UID', 1002, complain),
     queryGid: parsePositive(env, 'CORRAL_QUERY_GID', 1002, complain),
     graderFolder: env['CORRAL_GRADER_FOLDER'] ?? graderMountPoint,
+    graderRoot: env['CORRAL_GRADER_ROOT'] ?? null,
     ownNamespace: env['CORRAL_PID_NAMESPACE'] === 'own',
     payload: env['CORRAL_PAYLOAD'] ?? null,
     cgroupEvents: env['CORRAL_CGROUP_EVENTS'] ?? null,

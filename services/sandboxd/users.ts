@@ -14,6 +14,8 @@ export type ProcessUser = {
   readonly name: ProcessRole;
   readonly ids: { readonly uid: number; readonly gid: number } | null;
   readonly umask: number;
+  /** Where all its paths begin; null: in sandboxd's own root. */
+  readonly root: string | null;
   /** How many processes and threads this user may have; null: no limit of its own. */
   readonly mostProcesses: number | null;
   /** The program that becomes this user. */
@@ -33,6 +35,7 @@ export function processUser(config: Config, user: ProcessRole): ProcessUser {
     name: user,
     ids: null,
     umask,
+    root: null,
     mostProcesses: null,
     enter: nativeProgram(config, 'enter'),
     takesRoomOf: null,
@@ -40,8 +43,15 @@ export function processUser(config: Config, user: ProcessRole): ProcessUser {
   if (config.userMode !== 'two-user') return own;
   const takesRoomOf = user === 'grader' ? null : config.policyUid;
   const mostProcesses = user === 'policy' ? config.policyProcesses : null;
-  return { ...own, ids: idsOf(config, user), mostProcesses, takesRoomOf };
+  const root = user === 'grader' || user === 'queries' ? config.graderRoot : null;
+  return { ...own, ids: idsOf(config, user), root, mostProcesses, takesRoomOf };
 }
+
+/** The policy's user for a grader: with the image's own programs, whatever the policy has made of those in its root. */
+export const policyForGrader = (config: Config): ProcessUser => ({
+  ...processUser(config, 'policy'),
+  root: config.graderRoot,
+});
 
 /** Of the payload, or of the sources that we run from ourselves. */
 export function nativeProgram({ payload }: Pick<Config, 'payload'>, program: NativeProgram): string {

@@ -190,6 +190,7 @@ const thatSweeps: ProcessUser = {
   name: 'policy',
   ids: null,
   umask: 0o022,
+  root: null,
   mostProcesses: null,
   enter: nativeFile('enter', process.arch),
   takesRoomOf: null,

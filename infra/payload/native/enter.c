@@ -10,6 +10,7 @@
  *   --pipes N        descriptors from N to 2 become pipes of that user; see streams.h
  *   --merge          descriptor 2 is the same stream as 1; with --pipes
  *   --umask OCTAL
+ *   --root FOLDER    root folder, before the ids change; PROGRAM and all other folders are looked for in there
  *   --gid N --uid N  ids, without any other group
  *   --nproc N        limit of processes and threads of that user; set last, so that it never refuses this process itself
  *   --cwd FOLDER     working folder, entered as that user
@@ -107,7 +108,7 @@ static word install(void) {
 }
 
 struct options {
-  char *cwd, *score;
+  char *root, *cwd, *score;
   word uid, gid, processes, closeFrom, pipesFrom, niceness;
   int reports, filtered, merges;
 };
@@ -129,6 +130,7 @@ static char **read(char **argv, struct options *into) {
     else if (same(option, "--gid")) into->gid = number(*at, 10);
     else if (same(option, "--uid")) into->uid = number(*at, 10);
     else if (same(option, "--nproc")) into->processes = number(*at, 10);
+    else if (same(option, "--root")) into->root = *at;
     else if (same(option, "--cwd")) into->cwd = *at;
     else return 0;
   }
@@ -142,6 +144,12 @@ static word changeIds(word uid, word gid) {
   if (gid >= 0 && error >= 0) error = call(sys_setgid, gid, 0, 0, 0);
   if (uid >= 0 && error >= 0) error = call(sys_setuid, uid, 0, 0, 0);
   return error;
+}
+
+/* A working folder outside of a root would be a way out of it. */
+static word changeRoot(const char *root) {
+  word error = call(sys_chroot, (word)root, 0, 0, 0);
+  return error < 0 ? error : call(sys_chdir, (word)"/", 0, 0, 0);
 }
 
 static word limitProcesses(word most) {
@@ -165,7 +173,7 @@ static word openPipes(const struct options *wanted, char **argv) {
 
 __attribute__((noreturn, used)) void start(word *stack) {
   char **argv = (char **)(stack + 1), **envp = argv + stack[0] + 1;
-  struct options wanted = { 0, 0, -1, -1, -1, -1, -1, 0, 0, 0, 0 };
+  struct options wanted = { 0, 0, 0, -1, -1, -1, -1, -1, 0, 0, 0, 0 };
   char **rest = read(argv, &wanted);
   if (rest == 0) refuse(wanted.reports, "process", INVALID);
   if (wanted.reports) call(sys_fcntl, STATUS, SET_FLAGS, CLOSE_ON_EXEC, 0);
@@ -174,6 +182,7 @@ __attribute__((noreturn, used)) void start(word *stack) {
   word error = wanted.pipesFrom < 0 ? 0 : openPipes(&wanted, argv);
   if (wanted.score != 0) score(wanted.score);
   if (wanted.niceness != 0) call(sys_setpriority, 0, 0, wanted.niceness, 0);
+  if (error >= 0 && wanted.root != 0) error = changeRoot(wanted.root);
   if (error >= 0) error = changeIds(wanted.uid, wanted.gid);
   if (error >= 0 && wanted.processes >= 0) error = limitProcesses(wanted.processes);
   if (error >= 0 && wanted.filtered) error = install();

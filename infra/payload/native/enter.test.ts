@@ -149,6 +149,13 @@ describe('a program that cannot be run', () => {
     expect(run(['--status', '--cwd', cwd], ['sh'])).toMatchObject({ reason: wanted, status: 127 });
   });
 
+  it('under a root that does not exist: process 2', () => {
+    expect(run(['--status', '--root', '/nowhere'], ['sh'])).toMatchObject({
+      reason: 'process 2',
+      status: 127,
+    });
+  });
+
   it('is no reason to write anywhere without --status', () => {
     expect(run([], ['nowhere'])).toEqual({ out: '', reason: '', status: 127 });
   });

@@ -12,6 +12,7 @@ const plan: Plan = {
   tokenSha256: 'f'.repeat(64),
   users: 'two-user',
   ownIds: true,
+  overlay: null,
   image: hostSettings('user'),
   writable: writablePlaces({ data: [] }, 'two-user', null, hostSettings('user')),
   root: [{ kind: 'bind', source: '/usr', target: '/usr' }],

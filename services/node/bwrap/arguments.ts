@@ -6,6 +6,8 @@ import type { GroupFolder } from '../cgroups/groups.ts';
 import type { ImageSettings } from '../image/read-image.ts';
 import type { WritablePlace } from '../sandbox/writable-places.ts';
 import type { Kept } from './host-settings.ts';
+import { mount, type Option, parentsOf } from './options.ts';
+import { type Mounts, overlayCapabilities, type OverlayRoot, overlayRoot } from './overlay-root.ts';
 import { graderId, places, policyId, sandboxSocketName, type Users } from './places.ts';
 import type { RootStep } from './root-layout.ts';
 
@@ -19,6 +21,8 @@ export type Plan = {
   /** Whether the sandbox's ids have processes nowhere else, so that a limit of one id limits this sandbox alone. */
   readonly ownIds: boolean;
   readonly image: ImageSettings;
+  /** A root that commands may write; null: it is read-only, made by the steps of `root`. */
+  readonly overlay: OverlayRoot | null;
   readonly root: readonly RootStep[];
   /** Bound into /etc, source by target; missing ones are left out. */
   readonly etc: Readonly<Record<string, string>>;
@@ -54,24 +58,11 @@ const sharedMemoryBytes = 64 * 1024 * 1024;
 /** Files of /proc that speak of or to the whole machine and are open to user 0, who is not the host's root here. */
 export const machineFiles = ['/proc/kcore', '/proc/keys', '/proc/sysrq-trigger', '/proc/timer_list'];
 
-/** One option with its values; `--perms` and `--size` speak of the option after them. */
-export type Option = readonly string[];
-
 /** bubblewrap's options for one sandbox; they go through a pipe, so that no process list shows the environment. */
 export function bwrapArguments(plan: Plan): readonly string[] {
   const options: readonly Option[] = [
     ...isolation(plan),
-    ...plan.root.map(rootOption),
-    ...Object.entries(plan.etc).flatMap(([target, source]) => mount('--ro-bind-try', source, target)),
-    ...plan.kept.map((each) => keptOption(each, plan)),
-    ...kernelFolders(plan),
-    ...writableFolders(plan),
-    ...graderFolder(plan),
-    ...ownFolders(plan),
-    ...plan.data.flatMap(({ source, target }) => mount('--ro-bind', source, target)),
-    // After every mount point is made: the root itself is bubblewrap's, and without a size limit.
-    ...plan.kept.filter(({ kind }) => kind === 'folder').map(({ path }) => ['--remount-ro', path]),
-    ['--remount-ro', '/'],
+    ...(plan.overlay === null ? readOnlyRoot(plan) : overlayRoot(plan.overlay, mountsOf(plan))),
     // The workspace is closed to sandboxd until it has joined the policy's group.
     ['--chdir', '/'],
     ['--clearenv'],
@@ -80,9 +71,35 @@ export function bwrapArguments(plan: Plan): readonly string[] {
   return options.flat();
 }
 
-function isolation({ users, sandbox, makesNetwork, filterDescriptor }: Plan): readonly Option[] {
+function readOnlyRoot(plan: Plan): readonly Option[] {
+  return [
+    ...plan.root.map(rootOption),
+    ...Object.entries(plan.etc).flatMap(([target, source]) => mount('--ro-bind-try', source, target)),
+    ...plan.kept.map((each) => keptOption(each, plan)),
+    ...kernelFolders(plan),
+    ...writableFolders(plan),
+    ...graderFolder(plan),
+    ...ownFolders(plan),
+    ...systemFolders(plan),
+    ...plan.data.flatMap(({ source, target }) => mount('--ro-bind', source, target)),
+    // After every mount point is made: the root itself is bubblewrap's, and without a size limit.
+    ...plan.kept.filter(({ kind }) => kind === 'folder').map(({ path }) => ['--remount-ro', path]),
+    ['--remount-ro', '/'],
+  ];
+}
+
+const mountsOf = (plan: Plan): Mounts => ({
+  kernel: (root) => [...kernelFolders(plan, root), ...ownSystem(plan, root)],
+  own: ownFolders(plan),
+  payloadFolder: plan.payloadFolder,
+  data: plan.data,
+  diskBytes: plan.template.diskBytes,
+});
+
+function isolation({ users, overlay, sandbox, makesNetwork, filterDescriptor }: Plan): readonly Option[] {
   return [
     ...(users === 'single-user' ? oneId : twoIds),
+    ...(overlay === null ? [] : overlayCapabilities(users)).map((each) => ['--cap-add', each]),
     ['--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try'],
     ...(makesNetwork ? [['--unshare-net']] : []),
     ['--die-with-parent', '--new-session'],
@@ -122,15 +139,15 @@ export function rootOption(step: RootStep): Option {
 export const keptOption = ({ path, kind }: Kept, { emptyFile }: Pick<Plan, 'emptyFile'>): Option =>
   kind === 'folder' ? ['--tmpfs', path] : ['--ro-bind', emptyFile, path];
 
-const kernelFolders = ({ hiddenFiles, terminalsFolder }: Plan): readonly Option[] => [
-  ['--proc', '/proc'],
+const kernelFolders = ({ hiddenFiles, terminalsFolder }: Plan, root = ''): readonly Option[] => [
+  ['--proc', `${root}/proc`],
   // Without a user namespace user 0 could write the host's settings here (core_pattern runs programs outside).
-  ['--ro-bind', '/proc/sys', '/proc/sys'],
-  ...hiddenFiles.map((file) => ['--ro-bind', '/dev/null', file]),
-  ['--dev', '/dev'],
-  ...(terminalsFolder === null ? [] : [['--dev-bind', terminalsFolder, '/dev/pts']]),
-  ['--perms', '1777', '--size', String(sharedMemoryBytes), '--tmpfs', '/dev/shm'],
-  ['--mqueue', '/dev/mqueue'],
+  ['--ro-bind', '/proc/sys', `${root}/proc/sys`],
+  ...hiddenFiles.map((file) => ['--ro-bind', '/dev/null', `${root}${file}`]),
+  ['--dev', `${root}/dev`],
+  ...(terminalsFolder === null ? [] : [['--dev-bind', terminalsFolder, `${root}/dev/pts`]]),
+  ['--perms', '1777', '--size', String(sharedMemoryBytes), '--tmpfs', `${root}/dev/shm`],
+  ['--mqueue', `${root}/dev/mqueue`],
 ];
 
 /**
@@ -150,14 +167,22 @@ function writableFolders({ diskFolder, template, writable }: Plan): readonly Opt
   });
 }
 
-function ownFolders({ payloadFolder, runFolder, group }: Plan): readonly Option[] {
-  return [
-    ...mount('--ro-bind', payloadFolder, places.payload),
-    ...mount('--bind', runFolder, places.daemon),
-    ...group.flatMap((folder) => mount('--ro-bind', folder.path, groupPlace(folder))),
-    ...mount('--ro-bind-try', processors, processors),
-  ];
-}
+const ownFolders = ({ payloadFolder, runFolder }: Plan): readonly Option[] => [
+  ...mount('--ro-bind', payloadFolder, places.payload),
+  ...mount('--bind', runFolder, places.daemon),
+];
+
+const systemFolders = ({ group }: Plan, root = ''): readonly Option[] => [
+  ...group.flatMap((folder) => mount('--ro-bind', folder.path, `${root}${groupPlace(folder)}`)),
+  ...mount('--ro-bind-try', processors, `${root}${processors}`),
+];
+
+/** A file system of its own: in the root's, who owns /sys could put a group in place of the sandbox's, which sandboxd believes. */
+const ownSystem = (plan: Plan, root: string): readonly Option[] => [
+  ['--tmpfs', `${root}/sys`],
+  ...systemFolders(plan, root),
+  ['--remount-ro', `${root}/sys`],
+];
 
 /** How many processors there are and what they can do. Nothing else of /sys is there, because it describes the machine. */
 const processors = '/sys/devices/system/cpu';
@@ -168,16 +193,6 @@ const groupPlace = ({ hierarchy }: GroupFolder) => join(places.group, hierarchy)
 function inGroup(group: readonly GroupFolder[], file: string | null): string | null {
   const folder = group.find(({ path }) => file !== null && dirname(file) === path);
   return folder === undefined || file === null ? null : join(groupPlace(folder), basename(file));
-}
-
-/** Folders above a mount are named one by one: those that bubblewrap makes by itself only user 0 may enter. */
-export function mount(option: string, source: string, target: string): readonly Option[] {
-  return [...parentsOf(target), [option, source, target]];
-}
-
-function parentsOf(target: string): readonly Option[] {
-  const above = target.split('/').slice(1, -1);
-  return above.map((_, index) => ['--dir', `/${above.slice(0, index + 1).join('/')}`]);
 }
 
 function environment(plan: Plan): Readonly<Record<string, string>> {
@@ -199,6 +214,7 @@ function environment(plan: Plan): Readonly<Record<string, string>> {
     ...(plan.ownIds && { CORRAL_POLICY_PROCESSES: String(plan.template.processes) }),
     CORRAL_GRADER_UID: String(graderId),
     CORRAL_GRADER_GID: String(graderId),
+    ...(plan.overlay?.graders == null ? {} : { CORRAL_GRADER_ROOT: places.graderRoot }),
     CORRAL_PID_NAMESPACE: 'own',
     CORRAL_USERS: plan.users,
     CORRAL_PAYLOAD: places.payload,

@@ -2,8 +2,9 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, writeFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
-import { shellClosingFrom } from '#src/protocol/sandboxd/payload-layout.ts';
+import { payloadNative, shellClosingFrom } from '#src/protocol/sandboxd/payload-layout.ts';
 import { idsInRange } from '../own-ids.ts';
+import { idMap, type ImageUser } from './shifted-ids.ts';
 
 export type LaunchSpec = {
   readonly bwrapArguments: readonly string[];
@@ -16,7 +17,7 @@ export type LaunchSpec = {
   readonly mounts: {
     /** What to mount, as `mount --fstab` reads it. */
     readonly fstab: string;
-    readonly disk: DiskPlan;
+    readonly disk: DiskPlan | OverlayPlan;
   } | null;
   /**
    * This host's id of the sandbox's user 0, in a user namespace of its own; null: it runs in this process's. The namespace is
@@ -36,7 +37,10 @@ export type LaunchSpec = {
 export type SocketLimit = { readonly program: string; readonly most: number };
 
 /** Where it is mounted, and the empty `workspace` and `tmp` that it begins with, as they are to be. */
-type DiskPlan = { readonly folder: string; readonly from: string };
+export type DiskPlan = { readonly folder: string; readonly from: string };
+
+/** The disk becomes the upper layer of the sandbox's root: `mount-root` mounts it above this image in the stage. */
+export type OverlayPlan = { readonly image: string; readonly user: ImageUser; readonly stage: string };
 
 /** The launch's descriptors beside the standard ones; the script and bubblewrap's options name them by number. */
 export const descriptors = { options: 3, status: 4, filter: 5, mapped: 6 } as const;
@@ -126,20 +130,30 @@ function commandOf({ argv, mounts, idBase, payloadFolder }: LaunchSpec): readonl
   return [...dyingWithUs, ...ownMounts, ...shell, '-c', launchScript, 'corral-launch', ...argv];
 }
 
-function environmentOf({ joinFiles, mounts, idBase, network, sockets }: LaunchSpec): NodeJS.ProcessEnv {
+function environmentOf(spec: LaunchSpec): NodeJS.ProcessEnv {
+  const { joinFiles, mounts, idBase, network, sockets, payloadFolder } = spec;
+  const disk = mounts?.disk ?? { from: '', folder: '' };
   return {
     PATH: process.env['PATH'],
     NODE_PID: String(process.pid),
     JOIN_FILES: joinFiles.join('\n'),
     FSTAB: mounts?.fstab ?? '',
-    DISK_FROM: mounts?.disk.from ?? '',
-    DISK_FOLDER: mounts?.disk.folder ?? '',
+    ...('image' in disk
+      ? { ...overlayVariables(disk, idBase ?? 0), MOUNT_ROOT: payloadNative(payloadFolder, 'mount-root') }
+      : { DISK_FROM: disk.from, DISK_FOLDER: disk.folder }),
     ID_BASE: idBase === null ? '' : String(idBase),
     OWN_NETWORK: network ?? '',
     LIMIT_SOCKETS: sockets?.program ?? '',
     MOST_SOCKETS: String(sockets?.most ?? ''),
   };
 }
+
+const overlayVariables = ({ image, user, stage }: OverlayPlan, idBase: number) => ({
+  IMAGE: image,
+  USER_MAP: idMap(idBase, user.uid),
+  GROUP_MAP: idMap(idBase, user.gid),
+  STAGE: stage,
+});
 
 function started(child: ChildProcess): Promise<number> {
   return new Promise((resolve, reject) => {
@@ -188,10 +202,10 @@ export function endingOf(code: number | null, signal: string | null): Pick<Endin
  * What stands between `node` and bubblewrap, run by `sh` and, as root, in a mount namespace of its own: so the sandbox's
  * mounts are never seen by the host and cannot be left behind. Each program that it runs costs a start a millisecond.
  *
- * In the environment: NODE_PID; JOIN_FILES, one a line; FSTAB (empty: no mounts), DISK_FROM, DISK_FOLDER; ID_BASE (empty: no
- * namespace of its own); OWN_NETWORK, a program that becomes the rest in a network of its own (empty: bubblewrap makes one);
- * LIMIT_SOCKETS, the program that is bubblewrap's parent then (empty: no limit), and MOST_SOCKETS. The arguments are bubblewrap's command; its options come on descriptor 3, its status goes to
- * descriptor 4, and its filter is on 5.
+ * In the environment: NODE_PID; JOIN_FILES, one a line; FSTAB (empty: no mounts); DISK_FROM and DISK_FOLDER, or
+ * MOUNT_ROOT, IMAGE, USER_MAP, GROUP_MAP and STAGE; ID_BASE (empty: no namespace of its own); OWN_NETWORK, a program that becomes the rest in a network of
+ * its own (empty: bubblewrap makes one); LIMIT_SOCKETS, the program that is bubblewrap's parent then (empty: no limit), and MOST_SOCKETS.
+ * The arguments are bubblewrap's command; its options come on descriptor 3, its status goes to descriptor 4, and its filter is on 5.
  *
  * Ids change last, after all that only this host's root may do: under the id that is to be the sandbox's root a user namespace
  * is made (with the right to, which not every host gives everybody) and told of by an empty line on 4. Node maps its ids and says
@@ -212,7 +226,7 @@ IFS='
 for file in $JOIN_FILES; do echo $$ > "$file"; done
 if [ -n "$FSTAB" ]; then
   mount --all --fstab "$FSTAB"
-  cp -Rp "$DISK_FROM"/* "$DISK_FOLDER"
+  if [ -n "\${MOUNT_ROOT:-}" ]; then "$MOUNT_ROOT" "$ID_BASE" "$USER_MAP" "$GROUP_MAP" "$IMAGE" "$STAGE"; else cp -Rp "$DISK_FROM"/* "$DISK_FOLDER"; fi
 fi
 unset IFS
 if [ -z "$ID_BASE" ]; then

@@ -1,4 +1,8 @@
-import { graderMountPoint, payloadMountPoint } from '#src/protocol/sandboxd/payload-layout.ts';
+import {
+  graderMountPoint,
+  gradersOwnRoot,
+  payloadMountPoint,
+} from '#src/protocol/sandboxd/payload-layout.ts';
 
 /** Where things are inside every sandbox. Part of what environments may rely on. */
 export const places = {
@@ -9,6 +13,8 @@ export const places = {
   payload: payloadMountPoint,
   /** Graders' own disk, which only root may list and the policy may not enter. */
   grader: graderMountPoint,
+  /** The root of graders if commands may write their own, in a folder that only sandboxd may enter. */
+  graderRoot: `${gradersOwnRoot}/root`,
   /** sandboxd's own folder; its socket is in it. Commands cannot enter. */
   daemon: '/run/corral',
   /** This sandbox's own control group, read-only, where programs look for their limits; absent if this host has no groups. */

@@ -40,7 +40,8 @@ export function layOutRoot(
   }
 }
 
-function unplaceable(inner: string, target: string, kind: 'link' | 'file'): Failure {
+/** Why nothing can be mounted at `inner`: the image has a link or a file at `target`, which is on the way. */
+export function unplaceable(inner: string, target: string, kind: 'link' | 'file'): Failure {
   return new Failure(
     'start_failed',
     `${inner} cannot be mounted: ${target} is a ${kind} in the sandbox's root. Choose another target, or make it a folder.`,

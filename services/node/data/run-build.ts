@@ -3,11 +3,13 @@ import { closeSync, existsSync, openSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { DataBuild } from '#src/model/environment.ts';
 import { shellClosingFrom } from '#src/protocol/sandboxd/payload-layout.ts';
-import { keptOption, machineFiles, mount, type Option, rootOption } from '../bwrap/arguments.ts';
+import { keptOption, machineFiles, rootOption } from '../bwrap/arguments.ts';
+import { mount, type Option } from '../bwrap/options.ts';
 import { emptyFile, listHostRoot } from '../bwrap/host-root.ts';
 import { layOutRoot } from '../bwrap/root-layout.ts';
 import type { Group, Groups } from '../cgroups/groups.ts';
-import { isStillThere, type Site } from '../sandbox/build.ts';
+import type { Site } from '../sandbox/build.ts';
+import { isStillThere } from '../sandbox/read-only-root.ts';
 import { etcOf } from '../sandbox/own-etc.ts';
 import { killMembers } from '../sandbox/process-identity.ts';
 

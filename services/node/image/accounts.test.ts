@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { findAccount, ownNames, readAccountFiles, withOwnNames } from './accounts.ts';
+import { findAccount, ownNames, ownUser, readAccountFiles, withOwnNames } from './accounts.ts';
 
 const passwd = `root:x:0:0:root:/root:/bin/bash
 broken
@@ -15,28 +15,28 @@ const files = { passwd, group };
 const linesOf = (file = '') => file.trimEnd().split('\n');
 
 it.each(['', 'root', '0', '0:0', 'root:staff'])('USER %j is the account of id 1000, as it is', (user) => {
-  expect(findAccount(user, 'user', files)).toEqual({ home: '/home/node', files: {} });
+  expect(findAccount(user, 'user', files)).toEqual({ home: '/home/node', ids: ownUser, files: {} });
 });
 
 it.each(['node', '1000', 'node:node'])('USER %j needs no other name', (user) => {
-  expect(findAccount(user, 'user', files)).toEqual({ home: '/home/node', files: {} });
+  expect(findAccount(user, 'user', files)).toEqual({ home: '/home/node', ids: ownUser, files: {} });
 });
 
 it.each(['dev', '1005', 'dev:dev', '1005:1005'])(
-  'USER %j gets the id 1000, and stays a member of its groups',
+  'USER %j gets the id 1000 in exchange for its own, and stays a member of its groups',
   (user) => {
     const found = findAccount(user, 'user', files);
-    expect(found.home).toBe('/home/dev');
+    expect(found).toMatchObject({ home: '/home/dev', ids: { uid: 1005, gid: 1005 } });
     expect(linesOf(found.files.passwd)).toEqual([
       'dev:x:1000:1000:Developer:/home/dev:/bin/bash',
       'root:x:0:0:root:/root:/bin/bash',
-      'node:x:1000:1000::/home/node:/bin/sh',
+      'node:x:1005:1005::/home/node:/bin/sh',
       'grader:x:1001:50::/srv/grader:/bin/sh',
     ]);
     expect(linesOf(found.files.group)).toEqual([
       'dev:x:1000:',
       'root:x:0:',
-      'node:x:1000:',
+      'node:x:1005:',
       'staff:x:50:dev',
       'docker:x:998:other,dev',
     ]);
@@ -50,13 +50,20 @@ it('a group of the USER is its own, and an id that is a grader’s is changed li
   );
 });
 
-it('root has its own home where the environment runs commands as root, whatever the USER is', () => {
-  expect(findAccount('dev', 'root', files)).toEqual({ home: '/root', files: {} });
+it('what belongs to root stays root’s, also where it is the primary group', () => {
+  expect(findAccount('dev:root', 'user', files).ids).toEqual({ uid: 1005, gid: 1000 });
 });
 
-it('an id without an account has the home of the commands’ id, or one of Corral’s, and a name without one fails the start', () => {
-  expect(findAccount('4242', 'user', files)).toEqual({ home: '/home/node', files: {} });
-  expect(findAccount('', 'user', { passwd: '', group: '' })).toEqual({ home: '/home/policy', files: {} });
+it('root has its own home where the environment runs commands as root, whatever the USER is', () => {
+  expect(findAccount('dev', 'root', files)).toEqual({ home: '/root', ids: ownUser, files: {} });
+});
+
+it('an id without an account has a home of Corral’s, and a name without one fails the start', () => {
+  const found = findAccount('4242', 'user', files);
+  expect(found).toMatchObject({ home: '/home/policy', ids: { uid: 4242, gid: 1000 } });
+  expect(linesOf(found.files.passwd)).toContain('node:x:4242:1000::/home/node:/bin/sh');
+  const none = { passwd: '', group: '' };
+  expect(findAccount('', 'user', none)).toEqual({ home: '/home/policy', ids: ownUser, files: {} });
   expect(() => findAccount('nobody-here', 'user', files)).toThrow(
     expect.objectContaining({
       code: 'start_failed',

@@ -2,12 +2,15 @@ import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync } fr
 import { join } from 'node:path';
 import { Failure } from '#src/failure/failure.ts';
 import { graderId, policyHome, policyId } from '../bwrap/places.ts';
+import { exchanged, type ImageUser } from '../bwrap/shifted-ids.ts';
+import { idsInRange } from '../own-ids.ts';
 
 /*
- * The name of the commands' user. Its ids stay 1000, whatever the image says: the image's files have unmapped owners here, so its
- * own id would own nothing, and another id could be sandboxd's or a grader's. So the image's user gets id 1000 in /etc/passwd
- * and /etc/group. Groups still list it, but its processes are only in their own group. An id of a sandbox that has no name in the
- * image gets one, because programs fail for a user without a name (`whoami`, Python's getpass, ssh).
+ * The name of the commands' user. Its ids stay 1000, whatever the image says, because another id could be sandboxd's or a grader's. So the
+ * image's user gets id 1000 in /etc/passwd and /etc/group, and an account that has it there gets the user's; a root that commands may
+ * write has the owners of files changed alike (`shifted-ids.ts`). Groups still list it, but its processes are only in their own
+ * group. An id of a sandbox that has no name in the image gets one, because programs fail for a user without a name (`whoami`,
+ * Python's getpass, ssh).
  */
 
 /** An image's files of accounts. */
@@ -16,6 +19,8 @@ export type AccountFiles = { readonly passwd: string; readonly group: string };
 /** Home and name of the commands' user. */
 export type Account = {
   readonly home: string;
+  /** Its ids in the image; 1000 for one that the image does not have, and for root, whose files stay root's. */
+  readonly ids: ImageUser;
   /** What /etc/passwd and /etc/group are to say in place of the image's; nothing where these are right as they are. */
   readonly files: Partial<AccountFiles>;
 };
@@ -54,20 +59,34 @@ function openOrNull(path: string): number | null {
 export function findAccount(user: string, runAs: 'user' | 'root', files: AccountFiles): Account {
   const passwd = entriesOf(files.passwd, passwdFields);
   const [name = '', group = ''] = user.split(':');
-  if (runAs === 'root') return { home: homeOf(find(passwd, 'root')) ?? rootHome, files: {} };
-  if (isRoot(name)) return { home: homeOf(find(passwd, id)) ?? policyHome, files: {} };
+  if (runAs === 'root') return asItIs(homeOf(find(passwd, 'root')) ?? rootHome);
+  if (isRoot(name)) return asItIs(homeOf(find(passwd, id)) ?? policyHome);
   const entry = find(passwd, name);
   if (entry === null && !isId(name)) throw unknownUser(name);
-  if (entry === null) return { home: homeOf(find(passwd, id)) ?? policyHome, files: {} };
   const groups = entriesOf(files.group, groupFields);
-  const primary = find(groups, group === '' ? (entry.fields[3] ?? '') : group);
+  const wanted = group === '' ? (entry?.fields[3] ?? id) : group;
+  const primary = find(groups, wanted);
+  const ids = { uid: ownable(entry?.fields[2] ?? name), gid: ownable(primary?.fields[2] ?? wanted) };
+  const isRight = entry === null ? ids.uid === policyId : isIt(passwd, entry) && entry.fields[3] === id;
+  const isRightGroup = primary === null ? ids.gid === policyId : isIt(groups, primary);
   return {
     home: homeOf(entry) ?? policyHome,
+    ids,
     files: {
-      ...(isIt(passwd, entry) && entry.fields[3] === id ? {} : { passwd: renamed(passwd, entry, [2, 3]) }),
-      ...(primary === null || isIt(groups, primary) ? {} : { group: renamed(groups, primary, [2]) }),
+      ...(isRight ? {} : { passwd: renamed(passwd, entry, { 2: ids.uid, 3: ids.gid }) }),
+      ...(isRightGroup ? {} : { group: renamed(groups, primary, { 2: ids.gid }) }),
     },
   };
+}
+
+export const ownUser: ImageUser = { uid: policyId, gid: policyId };
+
+const asItIs = (home: string): Account => ({ home, ids: ownUser, files: {} });
+
+/** The number of a user or group whose files can be the commands'. Those of root never are. */
+function ownable(text: string): number {
+  const number = isId(text) ? Number(text) : 0;
+  return number > 0 && number < idsInRange ? number : policyId;
 }
 
 /** Lines for the ids of a sandbox that have no name in these files, after all others. */
@@ -123,12 +142,24 @@ const isIt = (entries: readonly Entry[], entry: Entry) =>
 
 const homeOf = (entry: Entry | null) => (entry?.fields[5]?.startsWith('/') === true ? entry.fields[5] : null);
 
-/** The file with this entry first and under the commands' id, so that a lookup of the id finds it. */
-function renamed(entries: readonly Entry[], entry: Entry, at: readonly number[]): string {
-  const own = entry.fields.map((field, index) => (at.includes(index) ? id : field)).join(':');
-  const others = entries.filter((other) => other !== entry).map(({ line }) => line);
-  return `${[own, ...others].join('\n')}\n`;
+/**
+ * The file with this entry, if there is one, first and under the commands' id, so that a lookup of the id finds it. `columns`: the
+ * fields that are ids, with those of the commands' user in the image.
+ */
+function renamed(
+  entries: readonly Entry[],
+  entry: Entry | null,
+  columns: Readonly<Partial<Record<number, number>>>,
+): string {
+  const line = (each: Entry, toId: (field: string, own: number) => string) =>
+    each.fields.map((field, index) => (columns[index] === undefined ? field : toId(field, columns[index])));
+  const own = entry === null ? [] : [line(entry, () => id)];
+  const others = entries.filter((other) => other !== entry).map((other) => line(other, exchangedText));
+  return `${[...own, ...others].map((fields) => fields.join(':')).join('\n')}\n`;
 }
+
+const exchangedText = (field: string, own: number) =>
+  isId(field) ? String(exchanged(Number(field), own)) : field;
 
 function unknownUser(name: string): Failure {
   return new Failure(

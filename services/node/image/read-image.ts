@@ -1,5 +1,13 @@
 import { policyHome } from '../bwrap/places.ts';
-import { type AccountFiles, findAccount, readAccountFiles, rootHome, withOwnNames } from './accounts.ts';
+import type { ImageUser } from '../bwrap/shifted-ids.ts';
+import {
+  type AccountFiles,
+  findAccount,
+  ownUser,
+  readAccountFiles,
+  rootHome,
+  withOwnNames,
+} from './accounts.ts';
 import { type ImageConfig, readImageConfig } from './image-config.ts';
 
 /** What the processes of a sandbox take from the image that its root is. */
@@ -9,6 +17,7 @@ export type ImageSettings = {
   readonly workdir: string | null;
   /** Home of the user who runs commands. */
   readonly home: string;
+  readonly user: ImageUser;
   /** In place of the image's own. */
   readonly accounts: Partial<AccountFiles>;
 };
@@ -18,6 +27,7 @@ export const hostSettings = (runAs: 'user' | 'root'): ImageSettings => ({
   env: {},
   workdir: null,
   home: runAs === 'root' ? rootHome : policyHome,
+  user: ownUser,
   accounts: {},
 });
 
@@ -25,8 +35,8 @@ export const hostSettings = (runAs: 'user' | 'root'): ImageSettings => ({
 export function readImage(root: string, runAs: 'user' | 'root'): ImageSettings {
   const { env, workdir, user } = readImageConfig(root) ?? noConfig;
   const accounts = readAccountFiles(root);
-  const { home, files } = findAccount(user, runAs, accounts);
-  return { env, workdir, home, accounts: withOwnNames({ ...accounts, ...files }) };
+  const { home, ids, files } = findAccount(user, runAs, accounts);
+  return { env, workdir, home, user: ids, accounts: withOwnNames({ ...accounts, ...files }) };
 }
 
 /** An image without a configuration says nothing. */

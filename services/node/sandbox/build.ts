@@ -1,23 +1,22 @@
 import { existsSync, type Stats } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { join } from 'node:path';
 import { Failure } from '#src/failure/failure.ts';
 import type { Template } from '#src/model/environment.ts';
 import type { CreateRequest } from '#src/ports/sandbox-provider.ts';
 import { bwrapArguments, machineFiles } from '../bwrap/arguments.ts';
-import { emptyFile, listFolder, listHostRoot } from '../bwrap/host-root.ts';
-import { type Kept, notCovered } from '../bwrap/host-settings.ts';
+import type { Kept } from '../bwrap/host-settings.ts';
 import { descriptors, type LaunchSpec } from '../bwrap/launch.ts';
 import { mostSockets } from '../bwrap/limit-sockets.ts';
-import { places, type Users } from '../bwrap/places.ts';
-import { layOutRoot, type RootStep } from '../bwrap/root-layout.ts';
+import type { Users } from '../bwrap/places.ts';
+import type { CanOverlay } from '../bwrap/try-overlay.ts';
 import type { Group, GroupLimits } from '../cgroups/groups.ts';
 import { payloadNative } from '#src/protocol/sandboxd/payload-layout.ts';
 import { hostSettings, type ImageSettings, readImage } from '../image/read-image.ts';
-import { type EtcPlan, etcFilesOf, inEtc, planEtc, sandboxEtc, writeSandboxEtc } from './own-etc.ts';
+import { sandboxEtc } from './own-etc.ts';
+import { type OverlaySite, stageOverlay } from './overlay.ts';
+import { readOnlyRoot } from './read-only-root.ts';
 import type { SandboxFolder } from './record.ts';
-import { hostFolders, type SiteFolders, type Sources, stageSources } from './stage.ts';
-import { type WritablePlace, writablePlaces } from './writable-places.ts';
+import { hostFolders, type SiteFolders } from './stage.ts';
 
 /** What is the same for every sandbox of this node. */
 export type Site = SiteFolders & {
@@ -28,6 +27,8 @@ export type Site = SiteFolders & {
   readonly filterFile: string;
   /** Whether launches can lay folders one above the other. */
   readonly canLayer: boolean;
+  /** Whether they can make this image a root that commands may write. */
+  readonly canOverlay: CanOverlay;
   /** Whether launches can limit how many sockets a sandbox has. */
   readonly canLimitSockets: boolean;
 };
@@ -59,37 +60,23 @@ export async function buildLaunch(
   const users = usersOf(template, site);
   await checkFolders(template, users, idBase);
   const image = imageOf(template);
-  const writable = writablePlaces(template, users, rootFolderOf(template), image);
-  const etc = sandboxEtc(request.sandbox, image.accounts);
-  writeSandboxEtc(folder.etc, etc);
-  const etcPlan = planEtc(Object.keys(etc), template.image, {
-    targets: targetsOf(template),
-    canLayer: site.canLayer,
-  });
-  const { sources, mounts } = stageSources(template, folder, site, { users, idBase, etcPlan, writable });
+  const made = { template, folder, users, image, etc: sandboxEtc(request.sandbox, image.accounts) };
+  const overlay = await overlaySite(template, site, idBase);
+  const { root, mounts } =
+    overlay === null ? readOnlyRoot(made, site, idBase) : stageOverlay(made, site.payloadFolder, overlay);
   const options = bwrapArguments({
+    ...root,
     sandbox: request.sandbox,
     template,
     tokenSha256: request.tokenSha256,
     users,
-    writable,
     ownIds: idBase !== null,
     image,
-    root: rootOf(template, sources, etcPlan, { ownEtc: Object.keys(etc), writable }),
-    etc: etcFilesOf(template.image, sources, etcPlan, Object.keys(etc)),
-    kept:
-      template.image.kind === 'host' ? notCovered(site.kept, targetsOf(template)).filter(isStillThere) : [],
-    emptyFile: join(sources.etc, emptyFile),
-    payloadFolder: sources.payload,
-    data: sources.data,
     makesNetwork: mounts === null,
     filterDescriptor: descriptors.filter,
-    runFolder: sources.run,
-    diskFolder: mounts?.disk.folder ?? null,
     group: group.folders,
     memoryKillsFile: group.memory?.kills ?? null,
     cpuTimeFile: group.cpuTimeFile,
-    terminalsFolder: sources.terminals,
     hiddenFiles: machineFiles.filter((file) => existsSync(file)),
   });
   const { sandboxdArgv: argv, filterFile, payloadFolder } = site;
@@ -101,14 +88,24 @@ export async function buildLaunch(
     mounts,
     idBase,
     filterFile,
-    network: mounts === null ? null : payloadNative(sources.payload, 'own-network'),
+    network: mounts === null ? null : payloadNative(root.payloadFolder, 'own-network'),
     sockets: site.canLimitSockets
       ? {
-          program: payloadNative(sources.payload, 'limit-sockets'),
+          program: payloadNative(root.payloadFolder, 'limit-sockets'),
           most: mostSockets(template.memory.limitBytes),
         }
       : null,
   };
+}
+
+/** Null: this sandbox's root is read-only. Owners are shifted to ids of its own, so it must have some. */
+async function overlaySite(
+  { image }: Template,
+  { stageFolder, canOverlay }: Site,
+  idBase: number | null,
+): Promise<OverlaySite | null> {
+  if (image.kind !== 'rootfs' || idBase === null || stageFolder === null) return null;
+  return (await canOverlay(image.path)) ? { path: image.path, stageFolder, idBase } : null;
 }
 
 /** Whose ids commands and sandboxd have in a sandbox of this node. */
@@ -120,33 +117,6 @@ export function usersOf({ runAs }: Template, { stageFolder }: Site): Users {
 function imageOf({ image, runAs }: Template): ImageSettings {
   return image.kind === 'rootfs' ? readImage(image.path, runAs) : hostSettings(runAs);
 }
-
-const rootFolderOf = ({ image }: Template) => (image.kind === 'rootfs' ? image.path : null);
-
-/** `sources.image` is where the launch finds the template's root folder; its names are read where they are now. */
-function rootOf(
-  template: Template,
-  { image, layers }: Pick<Sources, 'image' | 'layers'>,
-  etcPlan: EtcPlan,
-  { ownEtc, writable }: { readonly ownEtc: readonly string[]; readonly writable: readonly WritablePlace[] },
-): readonly RootStep[] {
-  const targets = [...mountPoints, ...writable.map(({ target }) => target), ...targetsOf(template)];
-  if (template.image.kind !== 'rootfs' || image === null) return layOutRoot('/', targets, listHostRoot);
-  const { path } = template.image;
-  const list = (staged: string) => listFolder(join(path, staged.slice(image.length)));
-  if (layers === null) {
-    const made = etcPlan === 'anew' ? ownEtc.map(inEtc) : [];
-    return layOutRoot(image, [...targets, ...made], list);
-  }
-  return [...layOutRoot(image, [...targets, '/etc'], list), { kind: 'bind', source: layers, target: '/etc' }];
-}
-
-/** An upgrade of the host may have taken it away, and nothing can be made in its place. */
-export const isStillThere = ({ path }: Kept) => existsSync(path);
-
-const targetsOf = ({ data, folders = [] }: Template) => [...data.map(({ target }) => target), ...folders];
-
-const mountPoints = [places.payload, places.grader, places.daemon, '/proc', '/dev', '/sys'];
 
 /** The template's folders of this host: found out here, not by a model that sees an empty corpus. */
 async function checkFolders(template: Template, users: Users, idBase: number | null): Promise<void> {

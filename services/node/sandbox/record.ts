@@ -40,6 +40,8 @@ export type SandboxFolder = {
   readonly disk: string;
   /** Its own files of /etc. */
   readonly etc: string;
+  /** What its root has above its image. */
+  readonly skeleton: string;
   readonly socket: string;
 };
 
@@ -67,6 +69,7 @@ export function createRecords(stateFolder: string): Records {
       fstab: join(path, 'fstab'),
       disk: join(path, 'disk'),
       etc: join(path, 'etc'),
+      skeleton: join(path, 'skeleton'),
       socket: join(run, sandboxSocketName),
     };
   };

@@ -12,6 +12,7 @@ import { testTemplate } from '#test/support/sandboxes.ts';
 import type { Ending } from '../bwrap/launch.ts';
 import { createGroups } from '../cgroups/create-groups.ts';
 import { noGroups } from '../cgroups/groups.ts';
+import { noOverlay } from '../bwrap/try-overlay.ts';
 import { createFeed } from './feed.ts';
 import { createRecords, type Records } from './record.ts';
 import { checkRequest, createSandboxes, type SandboxesOptions } from './sandboxes.ts';
@@ -62,6 +63,7 @@ function setUp(changed: (real: Records) => Partial<Records>, others: Partial<San
       filterFile: join(stateFolder, 'system-calls.bpf'),
       stageFolder: join(stateFolder, 'stage'),
       canLayer: true,
+      canOverlay: noOverlay,
       canLimitSockets: true,
     },
     ...others,

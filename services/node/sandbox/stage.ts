@@ -1,7 +1,7 @@
 import { chmodSync, chownSync, cpSync, lchownSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SourceFolder, Template } from '#src/model/environment.ts';
-import type { LaunchSpec } from '../bwrap/launch.ts';
+import type { DiskPlan } from '../bwrap/launch.ts';
 import { policyId, type Users } from '../bwrap/places.ts';
 import type { EtcPlan } from './own-etc.ts';
 import type { SandboxFolder } from './record.ts';
@@ -30,6 +30,8 @@ export type SiteFolders = {
   readonly stageFolder: string | null;
 };
 
+type DiskMounts = { readonly fstab: string; readonly disk: DiskPlan };
+
 type Decided = {
   readonly users: Users;
   readonly idBase: number | null;
@@ -43,7 +45,7 @@ export function stageSources(
   folder: SandboxFolder,
   { payloadFolder, etcFolder, stageFolder }: SiteFolders,
   { users, idBase, etcPlan, writable }: Decided,
-): { readonly sources: Sources; readonly mounts: LaunchSpec['mounts'] } {
+): { readonly sources: Sources; readonly mounts: DiskMounts | null } {
   const image = template.image.kind === 'rootfs' ? template.image.path : null;
   const data = hostFolders(template);
   const hosts = { run: folder.run, payload: payloadFolder, etc: etcFolder, ownEtc: folder.etc };
@@ -107,7 +109,8 @@ export function hostFolders({ data }: Template): readonly SourceFolder[] {
  */
 export type StagedMount =
   | { readonly kind: 'folder'; readonly from: string; readonly at: string }
-  | { readonly kind: 'disk'; readonly bytes: number; readonly at: string }
+  /** `owner`: this host's id of who may write there; without it host root. */
+  | { readonly kind: 'disk'; readonly bytes: number; readonly at: string; readonly owner?: number }
   | { readonly kind: 'terminals'; readonly at: string }
   /** Folders of places staged before it, the first above the others, read-only. */
   | { readonly kind: 'layers'; readonly from: readonly string[]; readonly at: string };
@@ -150,7 +153,8 @@ function fstabLine(mount: StagedMount): string {
   }
   // No path in here needs a word of its own for overlay's separators: `tryLayers` has seen to it.
   if (mount.kind === 'layers') return `corral-layers ${at} overlay ro,lowerdir=${mount.from.join(':')}`;
-  return `corral-disk ${at} tmpfs size=${mount.bytes},mode=0711,nosuid,nodev`;
+  const owner = mount.owner === undefined ? '' : `,uid=${mount.owner},gid=${mount.owner}`;
+  return `corral-disk ${at} tmpfs size=${mount.bytes},mode=0711,nosuid,nodev${owner}`;
 }
 
 /** fstab separates by blanks, and a path may hold any. */

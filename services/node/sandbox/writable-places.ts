@@ -16,15 +16,15 @@ export type WritablePlace = {
 };
 
 /** All may write there, and no user may remove another's files. */
-const sharedMode = 0o1777;
+export const sharedMode = 0o1777;
 /**
  * Closed to the grader. What the grader opens there itself could be a link to its own input, where the answer is, or a pipe that never
  * ends. So it asks for the policy's user (`as-policy`), whose links lead nowhere.
  */
-const closedMode = 0o770;
+export const closedMode = 0o770;
 /** As in a container. Where commands are root, the grader has no other id, and services under other ids shall find their files. */
-const openMode = 0o755;
-const homeMode = 0o700;
+export const openMode = 0o755;
+export const homeMode = 0o700;
 const othersMode = 0o007;
 
 /**
@@ -46,8 +46,7 @@ export function writablePlaces(
     filledFrom: null,
   });
   const shared = { owner: 'root', mode: sharedMode, filledFrom: null } as const;
-  const taken = [...folders, ...data.map(({ target }) => target)];
-  const isFree = (place: string) => !taken.some((each) => isWithin(place, each)) && canHold(root, place);
+  const isFree = (place: string) => isRoomFor(place, { folders, data }, root);
   return [
     own('workspace', places.workspace),
     { name: 'tmp', target: places.temporary, ...shared },
@@ -57,8 +56,18 @@ export function writablePlaces(
   ];
 }
 
+/** Whether it can be made there: the template has nothing at or above it, and the image no link or file. */
+export function isRoomFor(
+  place: string,
+  { folders = [], data }: Pick<Template, 'folders' | 'data'>,
+  root: string | null,
+): boolean {
+  const taken = [...folders, ...data.map(({ target }) => target)];
+  return !taken.some((each) => isWithin(place, each)) && canHold(root, place);
+}
+
 /** Not inside a folder that every sandbox has. */
-const isOutside = (home: string): boolean =>
+export const isOutside = (home: string): boolean =>
   !isReserved(home) &&
   ![places.workspace, places.temporary, places.keptTemporary].some((each) => isWithin(home, each));
 

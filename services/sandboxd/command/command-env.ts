@@ -1,5 +1,6 @@
-import { realpathSync, statSync } from 'node:fs';
+import { existsSync, readlinkSync, realpathSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { realPathIn } from '#src/protocol/sandboxd/real-path-in.ts';
 import type { Config } from '../config.ts';
 
 export const sanePath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
@@ -40,7 +41,7 @@ export function graderEnv(
   const kept = Object.entries(own).filter(
     (entry): entry is [string, string] => entry[1] !== undefined && languageOnly.test(entry[0]),
   );
-  const folders = (own['PATH'] ?? sanePath).split(':').map((each) => keptFromPolicy(each, config));
+  const folders = (own['PATH'] ?? sanePath).split(':').map((each) => safeForGrader(each, config));
   const path = folders.filter((each) => each !== null);
   return {
     ...Object.fromEntries(kept),
@@ -50,6 +51,27 @@ export function graderEnv(
     ...added,
   };
 }
+
+/**
+ * The same for a folder that graders name. In a root of their own they have what the image has there, and the policy can write its own
+ * folders only.
+ */
+function safeForGrader(folder: string, config: Config): string | null {
+  const { graderRoot, workspace, folders } = config;
+  if (graderRoot === null || !folder.startsWith('/')) return keptFromPolicy(folder, config);
+  const real = realPathIn(graderRoot, folder, readlinkSync);
+  if (real === null || !existsSync(`${graderRoot}${real}`)) return null;
+  if (openInGraderRoot.some((each) => isBelow(real, each))) return null;
+  const isShared = [workspace, ...folders].some((each) =>
+    isBelow(real, realPathIn(graderRoot, each, readlinkSync) ?? each),
+  );
+  return isShared ? keptFromPolicy(real, config) : real;
+}
+
+/** What graders run as the policy writes there too, and it stays for the next turn. */
+const openInGraderRoot = ['/tmp', '/dev'];
+
+const isBelow = (path: string, folder: string) => path === folder || path.startsWith(`${folder}/`);
 
 type Whose = Pick<Config, 'userMode' | 'policyUid' | 'policyGid'>;
 

@@ -24,12 +24,13 @@ export type Entered = {
 /** The arguments of `enter`. */
 export function enterArguments(start: Entered): readonly string[] {
   const { argv, cwd, user, isInternal = false } = start;
-  const { name, ids, umask, mostProcesses } = user;
+  const { name, ids, umask, root, mostProcesses } = user;
   const isCommand = name === 'policy' && !isInternal;
   return [
     '--status',
     '--filter',
     ...option('--umask', umask.toString(8)),
+    ...option('--root', root),
     ...option('--cwd', cwd),
     ...option('--oom', scoreFor(name)),
     ...option('--gid', ids?.gid),

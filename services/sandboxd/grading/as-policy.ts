@@ -11,7 +11,7 @@ import * as shape from '../http/shape.ts';
 import { killTree } from '../processes/kill-tree.ts';
 import type { Leaders } from '../processes/leaders.ts';
 import { sweepUser } from '../processes/sweep.ts';
-import { processUser } from '../users.ts';
+import { policyForGrader, processUser } from '../users.ts';
 import { frame, type FrameKind, type PolicyEnding, type PolicyRequest } from './frames.ts';
 
 /*
@@ -212,7 +212,7 @@ function startProgram(
   { argv, cwd, env: added }: PolicyRequest,
 ): Promise<StartedProcess> {
   const variables = commandEnv(env, config.workspace, added);
-  return spawnWhenAble({ argv, cwd, env: variables, user: processUser(config, 'policy'), stdin: 'pipe' });
+  return spawnWhenAble({ argv, cwd, env: variables, user: policyForGrader(config), stdin: 'pipe' });
 }
 
 /** To its end, also when the program reads no more of it: what nobody reads would hold the connection. */

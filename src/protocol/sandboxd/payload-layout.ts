@@ -5,8 +5,8 @@
  *   lib/ld.so      the ELF loader and, beside it, every library that Node needs
  *   node           the Node binary
  *   sandboxd/      the bundled JavaScript of sandboxd and of its helper, and `enter`, through which it starts every program;
- *                  `own-network` and `limit-sockets`, through which one machine's node starts a whole sandbox; `daemon`, another name
- *                  of the Node binary
+ *                  `mount-root`, `own-network` and `limit-sockets`, with which one machine's node starts a whole sandbox; `daemon`,
+ *                  another name of the Node binary
  *
  * The loader is told its library path as an argument, which children do not inherit: the image's own programs find
  * their own libraries, never ours.
@@ -21,6 +21,7 @@ export const payloadLayout = {
   reader: 'sandboxd/reader',
   'limit-sockets': 'sandboxd/limit-sockets',
   'own-network': 'sandboxd/own-network',
+  'mount-root': 'sandboxd/mount-root',
   /** A link to `node`, so that a policy that looks for its own server by `pgrep -f node` does not find the sandbox's first processes. */
   daemon: 'sandboxd/daemon',
 } as const;
@@ -34,15 +35,18 @@ export const payloadMountPoint = '/opt/corral';
 /** Where graders work in every sandbox: disk of their own, below folders that only root may write. */
 export const graderMountPoint = '/run/corral-grader';
 
+/** Where it is if graders have a root of their own: only sandboxd may enter, and all can see that it is there. */
+export const gradersOwnRoot = '/run/corral-grading';
+
 /** A program of the payload, where that is mounted at `mountPoint`. */
 export const payloadEntry = (mountPoint: string, entry: PayloadEntry): string =>
   `${mountPoint}/${payloadLayout.code}/${entry}.cjs`;
 
 /**
- * The programs with sources in `infra/payload/native`: `enter` starts all others, `reader` reads the policy's files, `own-network` gives a
- * sandbox its network, and `limit-sockets` limits how many sockets it has.
+ * The programs with sources in `infra/payload/native`: `enter` starts all others, `reader` reads the policy's files, `mount-root` mounts
+ * a sandbox's root, `own-network` gives it its network, and `limit-sockets` limits how many sockets it has.
  */
-export const nativePrograms = ['enter', 'reader', 'limit-sockets', 'own-network'] as const;
+export const nativePrograms = ['enter', 'reader', 'limit-sockets', 'own-network', 'mount-root'] as const;
 export type NativeProgram = (typeof nativePrograms)[number];
 
 export const payloadNative = (mountPoint: string, program: NativeProgram): string =>

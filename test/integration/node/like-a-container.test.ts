@@ -7,6 +7,7 @@ import { busyboxRoot } from '#test/support/busybox-root.ts';
 import { goInside, type Inside } from '#test/support/inside.ts';
 import { expectNothingLeft } from '#test/support/left-behind.ts';
 import { startNodeProcess, testTemplate, type TestNode } from '#test/support/sandboxes.ts';
+import { withoutShiftedOwners } from '#test/support/without-shifted-owners.ts';
 
 /* What a program finds in every container, and so in every sandbox. `npm run test:parity` compares with a real container. */
 
@@ -128,7 +129,7 @@ describe('an image without a name for the commands’ id', () => {
   });
 });
 
-describe('an image with homes', () => {
+describe('an image with homes, whose root is read-only', () => {
   it('has its account’s home with the files that came with it, and leaves one closed that holds more', async () => {
     const root = join(folder, 'named');
     await busyboxRoot(root, '');
@@ -137,13 +138,15 @@ describe('an image with homes', () => {
     const homes = 'dev:x:1000:1000::/home/dev:/bin/sh\nweb:x:33:33::/home/web:/bin/sh\n';
     await writeFile(join(root, 'etc/passwd'), homes);
     await writeFile(join(root, 'home/dev/.profile'), 'of the image\n');
-    const inside = await inImage(root);
+    const readOnly = join(folder, 'named-again');
+    using _mounted = withoutShiftedOwners(root, readOnly);
+    const inside = await inImage(readOnly);
     const script =
       'cd; pwd; cat .profile; echo more >> .profile && echo x > new && busybox ls -A; busybox stat -c "%a %U" .';
     expect(await saidBy(inside, script)).toBe('/home/dev\nof the image\n.profile\nnew\n750 dev');
     await inside.leave();
-    await writeFile(`${root}.config.json`, JSON.stringify({ User: 'web' }));
-    const other = await inImage(root);
+    await writeFile(`${readOnly}.config.json`, JSON.stringify({ User: 'web' }));
+    const other = await inImage(readOnly);
     expect(await saidBy(other, 'cd; pwd; busybox ls; (echo > new) 2>/dev/null || echo closed')).toBe(
       '/home/web\nsite\nclosed',
     );
@@ -155,7 +158,9 @@ describe('an image with homes', () => {
     await busyboxRoot(root, '');
     await mkdir(join(root, 'root/tools'), { recursive: true, mode: 0o700 });
     await writeFile(join(root, 'root/tools/notes'), 'secret of root\n', { mode: 0o600 });
-    const inside = await inImage(root, { runAs: 'root' });
+    const readOnly = join(folder, 'of-root-again');
+    using _mounted = withoutShiftedOwners(root, readOnly);
+    const inside = await inImage(readOnly, { runAs: 'root' });
     expect(
       await saidBy(
         inside,
