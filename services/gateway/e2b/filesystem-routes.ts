@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type EntryInfo, ListDirRequest, MoveRequest, PathRequest } from '#src/protocol/e2b/data.ts';
-import { described, Empty, Entries, OneEntry } from '#src/protocol/e2b/described.ts';
+import { ListDirRequest, MoveRequest, PathRequest } from '#src/protocol/e2b/data.ts';
+import { described, Empty, Entries, type EntryInfo, OneEntry } from '#src/protocol/e2b/described.ts';
 import type { CallResult } from '../core-interface.ts';
 import type { App } from '../http/app.ts';
 import { takeCall } from '../http/taking.ts';

@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 
 /**
  * What the OpenAPI document says of a route of E2B's wire. Its answers are E2B's: their handlers build them, and no schema
@@ -29,6 +29,7 @@ export const Nothing = Type.Null();
 export const Bytes = Type.Unsafe<unknown>({ type: 'string', format: 'binary' });
 const Text = Type.String();
 
+/** What a client needs to speak to a sandbox. */
 export const SandboxOpened = Type.Object(
   {
     templateID: Text,
@@ -40,6 +41,7 @@ export const SandboxOpened = Type.Object(
   },
   { title: 'E2bSandbox' },
 );
+export type SandboxAnswer = Static<typeof SandboxOpened>;
 
 export const SandboxInfo = Type.Object(
   {
@@ -86,7 +88,12 @@ export const BuildStatus = Type.Object(
 const Entry = Type.Object(
   {
     name: Text,
-    type: Text,
+    type: Type.Union([
+      Type.Literal('FILE_TYPE_FILE'),
+      Type.Literal('FILE_TYPE_DIRECTORY'),
+      Type.Literal('FILE_TYPE_SYMLINK'),
+      Type.Literal('FILE_TYPE_UNSPECIFIED'),
+    ]),
     path: Text,
     size: Type.String({ description: 'a 64-bit number, as the JSON of protobuf has it' }),
     mode: Type.Number(),
@@ -98,6 +105,7 @@ const Entry = Type.Object(
   },
   { title: 'E2bEntry' },
 );
+export type EntryInfo = Static<typeof Entry>;
 export const OneEntry = Type.Object({ entry: Entry });
 export const Entries = Type.Object({ entries: Type.Array(Entry) });
 export const Processes = Type.Object({

@@ -4,7 +4,6 @@ import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
@@ -288,8 +287,9 @@ describe('a rollout', () => {
   it('lives longer than it may be idle while its trainer thinks', async () => {
     await using rollout = open('brief', { item: { answer: '42' } });
     await rollout.exec('echo x > kept');
-    // The idle time of its environment is 8 s.
-    await sleep(12_000);
+    const leaseUntilMs = async () => Date.parse(String((await view(rollout.rolloutId))['lease_until']));
+    // The idle time of its environment is 8 s: without heartbeats it would have ended by then.
+    await expect.poll(leaseUntilMs).toBeGreaterThan((await leaseUntilMs()) + 8_000);
     expect(Buffer.from(await rollout.read('kept')).toString()).toBe('x\n');
   });
 });
@@ -333,12 +333,26 @@ describe('the packed package', () => {
     expect(stdout).toBe('1\n');
   });
 
-  it('prints the types of an environment', async () => {
+  it('lets the compiler check calls by the types that it prints of an environment', async () => {
     const command = join(folder, 'node_modules/corral-client/dist/tool-types-command.js');
     const { stdout } = await promisify(execFile)(process.execPath, [command, 'brief'], {
       env: trainersEnv(),
     });
     expect(stdout).toContain('readonly "shell": { readonly "command": string };');
+    const program = `${stdout}
+import { Rollout } from 'corral-client';
+const rollout = new Rollout<Tools>('brief');
+await rollout.call('shell', { command: 'true' });
+// @ts-expect-error there is no such argument
+await rollout.call('shell', { cmd: 'true' });
+// @ts-expect-error there is no such tool
+await rollout.call('shel', { command: 'true' });
+`;
+    await writeFile(join(folder, 'typed.mts'), program);
+    const types = ['--types', 'node', '--typeRoots', join(root, 'node_modules/@types')];
+    const options = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2022', ...types];
+    const check = [join(root, 'node_modules/.bin/tsc'), ...options, 'typed.mts'];
+    await promisify(execFile)(process.execPath, check, { cwd: folder });
   });
 
   it.each([
