@@ -295,19 +295,14 @@ export class Rollout<
   async #waitUntilOpen(signal: AbortSignal | undefined): Promise<void> {
     const opening = this.open();
     if (signal === undefined) return void (await opening);
-    let leave = () => {};
-    const left = new Promise<never>((_, reject) => {
-      leave = () => reject(signal.reason as Error);
-      signal.addEventListener('abort', leave, { once: true });
-      if (signal.aborted) leave();
-    });
+    const left = listenForAbort(signal);
     try {
-      await Promise.race([opening, left]);
+      await Promise.race([opening, left.aborted]);
     } catch (error) {
       if (signal.aborted && this.#openTrouble !== null) this.#bar(this.#openTrouble);
       throw error;
     } finally {
-      signal.removeEventListener('abort', leave);
+      left.forget();
     }
   }
 
@@ -367,4 +362,15 @@ export class Rollout<
     const query = { ...queryOf(this.#held), ...rest.query };
     return { ...rest, route, path: pathOf(this.#held, route, names), query };
   }
+}
+
+/** `aborted` rejects with what the signal aborts with; `forget` ends the listening. */
+function listenForAbort(signal: AbortSignal) {
+  const listening = new AbortController();
+  const aborted = new Promise<never>((_, reject) => {
+    const leave = () => reject(signal.reason as Error);
+    signal.addEventListener('abort', leave, { once: true, signal: listening.signal });
+    if (signal.aborted) leave();
+  });
+  return { aborted, forget: () => listening.abort() };
 }

@@ -114,7 +114,8 @@ const playOwn: Play = async (rollout, times) => {
 function rewardsOf(fourth: Play, environment = 'counting', others = play): Promise<(number | null)[]> {
   const one = async (times: number, how: Play) => {
     await using rollout = open(environment, { item: { id: `${environment}-task` } });
-    return how(rollout, times).catch((error: unknown) => {
+    // Awaited here, because the rollout is finished with this block.
+    return await how(rollout, times).catch((error: unknown) => {
       if (error instanceof Discarded || error instanceof Unavailable) return null;
       throw error;
     });
