@@ -3,8 +3,9 @@ import { describeHealth, probePatienceMs } from '#src/platform/state-health.ts';
 import type { Clock } from '#src/ports/clock.ts';
 import type { EnvironmentsInForce } from '#src/ports/fleet/registry.ts';
 import type { StateHealth } from '#src/ports/fleet/server.ts';
-import { DescribedError } from '#src/protocol/native/parts.ts';
-import { type DescribedRoute, openApiDocument } from '#src/protocol/native/openapi.ts';
+import { Type } from 'typebox';
+import { DescribedE2bError, DescribedError } from '#src/protocol/native/parts.ts';
+import { buildDocument, type DescribedRoute } from '#src/protocol/openapi/document.ts';
 import type { DataState } from '#src/protocol/node/parts.ts';
 import type { App } from './http/app.ts';
 import type { HoldGate } from './http/hold-gate.ts';
@@ -31,11 +32,28 @@ const goes = {
 
 const notCounted = { config: { forOperators: true } };
 
+/** Of an answer that people and Prometheus read, and no client takes apart. */
+const described = (operationId: string, summary: string, produces = 'application/json') => ({
+  operationId,
+  summary,
+  produces,
+  response: {
+    200: Type.Unsafe<unknown>(produces === 'text/plain' ? { type: 'string' } : { type: 'object' }),
+  },
+});
+const ready = described('getReadiness', 'What this gateway lacks to serve, and what its host cannot enforce');
+
 /** For operators and probes; no key, nothing of any tenant. */
 export function operationRoutes(app: App, operations: Operations): void {
-  app.get('/healthz', notCounted, () => ({ status: 'ok' }));
+  const failures = { usual: DescribedError, e2b: DescribedE2bError };
+  let built: object | null = null;
+  // The routes are all there once the first request comes, and stay as they are.
+  const document = () => (built ??= buildDocument(operations.routes, '1', failures));
+  const alive = described('getHealth', 'Whether the process answers');
+  app.get('/healthz', { ...notCounted, schema: alive }, () => ({ status: 'ok' }));
 
-  app.get('/readyz', notCounted, async (_request, reply) => {
+  const readiness = { ...ready, response: { ...ready.response, 503: ready.response[200] } };
+  app.get('/readyz', { ...notCounted, schema: readiness }, async (_request, reply) => {
     const { needs, clock, fleetState } = operations;
     const [found, limitations, data, state] = await Promise.all([
       findMissing(needs, probePatienceMs, clock),
@@ -59,11 +77,13 @@ export function operationRoutes(app: App, operations: Operations): void {
     });
   });
 
-  app.get('/metrics', notCounted, async (_request, reply) =>
+  const metrics = described('getMetrics', 'Metrics, as Prometheus reads them', 'text/plain');
+  app.get('/metrics', { ...notCounted, schema: metrics }, async (_request, reply) =>
     reply.type('text/plain; version=0.0.4').send(await operations.renderMetrics()),
   );
 
-  app.get('/openapi.json', () => openApiDocument(operations.routes, '1', DescribedError));
+  const itself = described('getOpenApi', 'This document');
+  app.get('/openapi.json', { schema: itself }, () => document());
 }
 
 /** Anybody may read this: what of it is an author's program says in full is in the log. */

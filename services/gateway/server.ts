@@ -6,7 +6,8 @@ import type { EnvironmentsInForce } from '#src/ports/fleet/registry.ts';
 import type { StateHealth } from '#src/ports/fleet/server.ts';
 import type { Timings } from '#src/model/timings.ts';
 import type { Log } from '#src/ports/log.ts';
-import type { DescribedRoute, RouteSchema } from '#src/protocol/native/openapi.ts';
+import { fleetEventsPath } from '#src/protocol/fleet/events.ts';
+import type { DescribedRoute, RouteSchema } from '#src/protocol/openapi/document.ts';
 import type { GatewayCore } from './core-interface.ts';
 import type { E2bParts } from './e2b/parts.ts';
 import { e2bRoutes } from './e2b/routes.ts';
@@ -67,7 +68,7 @@ export function createGatewayServer(parts: GatewayParts): GatewayServer {
     onFailure: listenerOf(parts.log, parts.metrics),
     onAnswer: (answered) => parts.metrics.answered(answered),
   });
-  const routes = listNativeRoutes(app);
+  const routes = listRoutes(app);
   void app.register(async (faces) => addFaces(faces, parts, gate));
   peerRoute(app, parts.events, parts.authentication);
   operationRoutes(app, {
@@ -164,18 +165,17 @@ const e2bPartsOf = (parts: GatewayParts): E2bParts => ({
   onFailure: listenerOf(parts.log, parts.metrics),
 });
 
-/** Lists what the native face offers, as it is registered. Call before {@link addFaces}. */
-function listNativeRoutes(app: App): readonly DescribedRoute[] {
+/** Lists what all faces offer, as it is registered. Call before {@link addFaces}. Throws if a route lacks what describes it. */
+function listRoutes(app: App): readonly DescribedRoute[] {
   const routes: DescribedRoute[] = [];
   app.addHook('onRoute', ({ method, url, schema }) => {
-    if (!url.startsWith('/v1/')) return;
+    // Processes of the fleet ask there, and no client.
+    if (url === fleetEventsPath) return;
+    const described: RouteSchema = schema ?? {};
+    if (described.operationId === undefined)
+      throw new Error(`${url} has no operationId: add one to its schema, and a summary`);
     const methods = [method].flat().filter((name) => name !== 'HEAD');
-    const described = methods.map((name) => ({
-      method: name,
-      path: url,
-      schema: (schema ?? {}) as RouteSchema,
-    }));
-    routes.push(...described);
+    routes.push(...methods.map((name) => ({ method: name, path: url, schema: described })));
   });
   return routes;
 }

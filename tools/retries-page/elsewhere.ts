@@ -1,4 +1,4 @@
-export type Part = 'request' | 'call' | 'grade' | 'python' | 'fleet';
+export type Part = 'request' | 'call' | 'grade' | 'client' | 'fleet';
 
 /** What is tried again, or looked at again, by others than the one loop of gateways and controllers. */
 export type Elsewhere = {
@@ -54,36 +54,36 @@ export const elsewhere: readonly Elsewhere[] = [
     by: ['src/adapters/redis/scripts/grading.lua'],
   },
   {
-    part: 'python',
+    part: 'client',
     what: 'a request, under the same ids, so that it happens once',
     on: 'no answer, or an answer that is `retryable`',
     often: 'pauses from 0.2 to 5 s, or what `retry-after` says and up to a quarter more',
-    until: '`patience_s`, 900 s; 30 s to finish or to cancel',
-    by: ['clients/python/src/corral/exchange.py'],
+    until: '`patience_s` (`patienceS`), 900 s; 30 s to finish or to cancel',
+    by: ['clients/python/src/corral/exchange.py', 'clients/typescript/src/exchange.ts'],
   },
   {
-    part: 'python',
+    part: 'client',
     what: 'a call or a grade',
     on: 'it still runs: attached to, or asked for again',
     often: 'at once; each request is held',
     until: '3 h',
-    by: ['clients/python/src/corral/rollout.py'],
+    by: ['clients/python/src/corral/rollout.py', 'clients/typescript/src/rollout.ts'],
   },
   {
-    part: 'python',
+    part: 'client',
     what: 'a heartbeat',
     on: 'as a request',
     often: 'as a request',
     until: 'until the next one is due',
-    by: ['clients/python/src/corral/heartbeat.py'],
+    by: ['clients/python/src/corral/heartbeat.py', 'clients/typescript/src/heartbeat.ts'],
   },
   {
-    part: 'python',
+    part: 'client',
     what: 'letting go at the end of the process',
     on: 'as a request',
     often: 'three times',
     until: '8 s in all',
-    by: ['clients/python/src/corral/leaving.py'],
+    by: ['clients/python/src/corral/leaving.py', 'clients/typescript/src/leaving.ts'],
   },
   {
     part: 'fleet',

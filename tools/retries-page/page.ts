@@ -26,7 +26,7 @@ const parts: readonly { readonly part: Part; readonly title: string }[] = [
   { part: 'request', title: 'For a request' },
   { part: 'call', title: 'For a call that was admitted' },
   { part: 'grade', title: 'For a grade that has begun' },
-  { part: 'python', title: 'For a trainer in Python' },
+  { part: 'client', title: 'In the clients for Python and TypeScript' },
   { part: 'fleet', title: 'For the fleet' },
 ];
 

@@ -1,4 +1,5 @@
 import type { FastifyReply } from 'fastify';
+import { Type } from 'typebox';
 import { Failure } from '#src/failure/failure.ts';
 import { verdictOf } from '#src/failure/verdict.ts';
 import type { Environment } from '#src/model/environment.ts';
@@ -12,6 +13,7 @@ import {
   RunParams,
   SandboxParams,
 } from '#src/protocol/e2b/control.ts';
+import { described, Nothing, SandboxInfo, SandboxOpened, versioned } from '#src/protocol/e2b/described.ts';
 import type { Caller, GatewayCore, OpenRequest, RolloutRef, RolloutView } from '../core-interface.ts';
 import { invalid } from '../http/answer-failure.ts';
 import type { App } from '../http/app.ts';
@@ -28,63 +30,96 @@ import { templateOf } from './templates.ts';
  */
 export function controlRoutes(app: App, parts: E2bParts): void {
   for (const path of ['/sandboxes', '/v2/sandboxes']) {
-    app.post(path, { schema: { params: RunParams, body: NewSandbox } }, async (request, reply) => {
-      const caller = controllerOf(request);
-      const opener = openerOf(parts, caller, request.headers['idempotency-key']);
-      takeRollout(request, opener.id, 'the sandbox id');
-      const gone = new AbortController();
-      reply.raw.once('close', () => gone.abort());
-      const answer = await openSandbox(parts, caller, request.body, opener, gone.signal);
-      return reply.code(201).send(answer);
-    });
+    const opening = described(versioned('e2bCreateSandbox', path), 'Open a sandbox', { 201: SandboxOpened });
+    app.post(
+      path,
+      { schema: { ...opening, params: RunParams, body: NewSandbox } },
+      async (request, reply) => {
+        const caller = controllerOf(request);
+        const opener = openerOf(parts, caller, request.headers['idempotency-key']);
+        takeRollout(request, opener.id, 'the sandbox id');
+        const gone = new AbortController();
+        reply.raw.once('close', () => gone.abort());
+        const answer = await openSandbox(parts, caller, request.body, opener, gone.signal);
+        return reply.code(201).send(answer);
+      },
+    );
 
-    app.get(path, { schema: { params: RunParams, querystring: ListQuery } }, async (request, reply) => {
-      const { nextToken, metadata } = request.query;
-      if (metadata) throw invalid('metadata is not kept with sandboxes; list them without it');
-      const { sandboxes, cursor } = await listed(parts, controllerOf(request), nextToken);
-      return reply.headers(cursor === null ? {} : { 'x-next-token': cursor }).send(sandboxes);
+    const listing = described(versioned('e2bListSandboxes', path), 'Sandboxes of the run, a page at a time', {
+      200: Type.Array(SandboxInfo),
     });
+    app.get(
+      path,
+      { schema: { ...listing, params: RunParams, querystring: ListQuery } },
+      async (request, reply) => {
+        const { nextToken, metadata } = request.query;
+        if (metadata) throw invalid('metadata is not kept with sandboxes; list them without it');
+        const { sandboxes, cursor } = await listed(parts, controllerOf(request), nextToken);
+        return reply.headers(cursor === null ? {} : { 'x-next-token': cursor }).send(sandboxes);
+      },
+    );
   }
 
-  app.get('/sandboxes/:id', { schema: { params: SandboxParams } }, async (request, reply) => {
+  const looking = described('e2bGetSandbox', 'One sandbox', { 200: SandboxInfo });
+  app.get('/sandboxes/:id', { schema: { ...looking, params: SandboxParams } }, async (request, reply) => {
     const { view } = await look(parts.core, request);
     if (view === null) return answerNone(reply, request.params.id);
     return infoOf(view, await environmentOf(parts.core, view));
   });
 
-  app.delete('/sandboxes/:id', { schema: { params: SandboxParams } }, async (request, reply) => {
+  const killing = described('e2bKillSandbox', 'End a sandbox', { 204: Nothing });
+  app.delete('/sandboxes/:id', { schema: { ...killing, params: SandboxParams } }, async (request, reply) => {
     const { caller, ref, view } = await look(parts.core, request, () => true);
     if (view === null || view.record.closedAtMs !== null) return answerNone(reply, request.params.id);
     await parts.core.close(caller, ref, 'deleted');
     return reply.code(204).send();
   });
 
-  for (const path of ['/sandboxes/:id/timeout', '/sandboxes/:id/refreshes']) {
-    app.post(path, { schema: { params: SandboxParams, body: AnyBody } }, async (request, reply) => {
-      const { caller, ref, view } = await look(parts.core, request);
-      if (view === null) return answerNone(reply, request.params.id);
-      await parts.core.heartbeat(caller, ref);
-      return reply.code(204).send();
-    });
+  const renewals = { e2bSetTimeout: '/sandboxes/:id/timeout', e2bRefreshSandbox: '/sandboxes/:id/refreshes' };
+  for (const [id, path] of Object.entries(renewals)) {
+    const renewing = described(id, 'Renew the lease; the environment sets how long', { 204: Nothing });
+    app.post(
+      path,
+      { schema: { ...renewing, params: SandboxParams, body: AnyBody } },
+      async (request, reply) => {
+        const { caller, ref, view } = await look(parts.core, request);
+        if (view === null) return answerNone(reply, request.params.id);
+        await parts.core.heartbeat(caller, ref);
+        return reply.code(204).send();
+      },
+    );
   }
 
   for (const path of ['/sandboxes/:id/connect', '/v2/sandboxes/:id/connect']) {
-    app.post(path, { schema: { params: SandboxParams, body: AnyBody } }, async (request, reply) => {
-      const { caller, ref, view } = await look(parts.core, request);
-      if (view === null) return answerNone(reply, request.params.id);
-      if (view.record.tags.labels.includes(withVariables)) throw invalid(variablesAreElsewhere);
-      await parts.core.heartbeat(caller, ref);
-      return answerOf(
-        request.params.id,
-        view.record.environment,
-        passOf(parts, caller, request.params.id, {}),
-      );
+    const connecting = described(versioned('e2bConnectSandbox', path), 'A new pass for a sandbox', {
+      200: SandboxOpened,
     });
+    app.post(
+      path,
+      { schema: { ...connecting, params: SandboxParams, body: AnyBody } },
+      async (request, reply) => {
+        const { caller, ref, view } = await look(parts.core, request);
+        if (view === null) return answerNone(reply, request.params.id);
+        if (view.record.tags.labels.includes(withVariables)) throw invalid(variablesAreElsewhere);
+        await parts.core.heartbeat(caller, ref);
+        return answerOf(
+          request.params.id,
+          view.record.environment,
+          passOf(parts, caller, request.params.id, {}),
+        );
+      },
+    );
   }
 
   app.put(
     '/sandboxes/:id/network',
-    { schema: { params: SandboxParams, body: NetworkUpdate } },
+    {
+      schema: {
+        ...described('e2bUpdateNetwork', 'Ask for a network that the sandbox has already', { 204: Nothing }),
+        params: SandboxParams,
+        body: NetworkUpdate,
+      },
+    },
     async (request, reply) => {
       const { view } = await look(parts.core, request);
       if (view === null) return answerNone(reply, request.params.id);

@@ -1,8 +1,9 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Failure } from '#src/failure/failure.ts';
+import { RunParams } from '#src/protocol/e2b/control.ts';
 import { FilesQuery } from '#src/protocol/e2b/data.ts';
-import { Type } from 'typebox';
+import { Bytes, described, FilesWritten, Nothing } from '#src/protocol/e2b/described.ts';
 import type { GatewayCore } from '../core-interface.ts';
 import type { App } from '../http/app.ts';
 import { invalid } from '../http/answer-failure.ts';
@@ -18,7 +19,8 @@ export function fileRoutes(app: App, parts: E2bParts): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request: FastifyRequest, payload: Readable, done) => done(null, payload));
 
-  app.get('/health', async (request, reply) => {
+  const healthy = described('e2bGetSandboxHealth', 'Whether the sandbox is alive', { 204: Nothing });
+  app.get('/health', { schema: { ...healthy, params: RunParams } }, async (request, reply) => {
     const { caller, ref } = addressedBy(request);
     checkAlive(await parts.core.view(caller, ref));
     return reply.code(204).send();
@@ -26,7 +28,15 @@ export function fileRoutes(app: App, parts: E2bParts): void {
 
   app.get(
     '/files',
-    { schema: { querystring: FilesQuery, response: { 200: Type.Unknown() } } },
+    {
+      schema: {
+        operationId: 'e2bReadFile',
+        summary: 'Read a file',
+        querystring: FilesQuery,
+        produces: 'application/octet-stream',
+        response: { 200: Bytes },
+      },
+    },
     async (request, reply) => {
       const addressed = addressedBy(request);
       const { path, username } = request.query;
@@ -45,7 +55,12 @@ export function fileRoutes(app: App, parts: E2bParts): void {
     },
   );
 
-  app.post('/files', { schema: { querystring: FilesQuery } }, async (request, reply) => {
+  const writing = {
+    ...described('e2bWriteFiles', 'Write one file, or several as parts', { 200: FilesWritten }),
+    consumes: ['multipart/form-data', 'application/octet-stream'],
+    querystring: FilesQuery,
+  };
+  app.post('/files', { schema: writing }, async (request, reply) => {
     const addressed = addressedBy(request);
     checkUser(request, request.query.username);
     if (Number(request.headers['content-length'] ?? 0) > parts.fileBytes) throw tooLarge(parts.fileBytes);

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type EntryInfo, ListDirRequest, MoveRequest, PathRequest } from '#src/protocol/e2b/data.ts';
+import { ListDirRequest, MoveRequest, PathRequest } from '#src/protocol/e2b/data.ts';
+import { described, Empty, Entries, type EntryInfo, OneEntry } from '#src/protocol/e2b/described.ts';
 import type { CallResult } from '../core-interface.ts';
 import type { App } from '../http/app.ts';
 import { takeCall } from '../http/taking.ts';
@@ -15,26 +16,34 @@ import type { E2bParts } from './parts.ts';
 export function filesystemRoutes(app: App, parts: E2bParts): void {
   const service = '/filesystem.Filesystem';
 
-  app.post(`${service}/Stat`, { schema: { body: PathRequest } }, (request, reply) =>
+  const stat = { ...described('e2bStat', 'One file or folder', { 200: OneEntry }), body: PathRequest };
+  app.post(`${service}/Stat`, { schema: stat }, (request, reply) =>
     tellOne(parts, request, reply, [telling, asArgument(request.body.path)], request.body.path),
   );
 
-  app.post(`${service}/MakeDir`, { schema: { body: PathRequest } }, (request, reply) =>
+  const makeDir = { ...described('e2bMakeDir', 'Make a folder', { 200: OneEntry }), body: PathRequest };
+  app.post(`${service}/MakeDir`, { schema: makeDir }, (request, reply) =>
     tellOne(parts, request, reply, [making, asArgument(request.body.path)], request.body.path),
   );
 
-  app.post(`${service}/Move`, { schema: { body: MoveRequest } }, (request, reply) => {
+  const move = { ...described('e2bMove', 'Move a file or folder', { 200: OneEntry }), body: MoveRequest };
+  app.post(`${service}/Move`, { schema: move }, (request, reply) => {
     const { source, destination } = request.body;
     return tellOne(parts, request, reply, [moving, asArgument(source), asArgument(destination)], destination);
   });
 
-  app.post(`${service}/Remove`, { schema: { body: PathRequest } }, async (request, reply) => {
+  const remove = { ...described('e2bRemove', 'Remove a file or folder', { 200: Empty }), body: PathRequest };
+  app.post(`${service}/Remove`, { schema: remove }, async (request, reply) => {
     const { path } = request.body;
     const told = await runCommand(parts, request, [removing, asArgument(path)], path);
     return told.kind === 'word' ? answerWord(reply, told.word, told.message) : {};
   });
 
-  app.post(`${service}/ListDir`, { schema: { body: ListDirRequest } }, async (request, reply) => {
+  const listDir = {
+    ...described('e2bListDir', 'What is in a folder', { 200: Entries }),
+    body: ListDirRequest,
+  };
+  app.post(`${service}/ListDir`, { schema: listDir }, async (request, reply) => {
     const { path, depth = 0 } = request.body;
     const told = await runCommand(
       parts,

@@ -11,6 +11,7 @@ import {
 } from '#src/protocol/e2b/data.ts';
 import { maxOutputBytes, type OutputStream } from '#src/protocol/sandboxd/wire.ts';
 import type { CallResult, ExecRequest } from '../core-interface.ts';
+import { described, describedStream, Empty, Processes } from '#src/protocol/e2b/described.ts';
 import type { App } from '../http/app.ts';
 import { invalid } from '../http/answer-failure.ts';
 import { readBody } from '../http/read-body.ts';
@@ -30,7 +31,8 @@ export function processRoutes(app: App, parts: E2bParts): void {
   const { core } = parts;
   void app.register(async (streams) => streamRoutes(streams, parts));
 
-  app.post('/process.Process/List', { schema: { body: NoFields } }, async (request) => {
+  const listing = described('e2bListProcesses', 'Commands that run', { 200: Processes });
+  app.post('/process.Process/List', { schema: { ...listing, body: NoFields } }, async (request) => {
     const { caller, ref } = addressedBy(request);
     const view = await core.view(caller, ref);
     checkAlive(view);
@@ -42,57 +44,72 @@ export function processRoutes(app: App, parts: E2bParts): void {
     return { processes };
   });
 
-  app.post('/process.Process/SendSignal', { schema: { body: SignalRequest } }, async (request, reply) => {
-    const addressed = addressedBy(request);
-    const { process, signal } = request.body;
-    if (signal !== 'SIGNAL_SIGKILL' && signal !== sigkill)
-      throw invalid('only SIGKILL is sent to commands here');
-    const found = await callOf(parts, addressed, process.pid ?? 0);
-    if (found?.state !== 'dispatched') return answerWord(reply, 'not_found', noProcess(process.pid ?? 0));
-    await core.cancel(addressed.caller, addressed.ref, found.call);
-    return {};
-  });
+  const signaling = described('e2bSendSignal', 'Kill a command', { 200: Empty });
+  app.post(
+    '/process.Process/SendSignal',
+    { schema: { ...signaling, body: SignalRequest } },
+    async (request, reply) => {
+      const addressed = addressedBy(request);
+      const { process, signal } = request.body;
+      if (signal !== 'SIGNAL_SIGKILL' && signal !== sigkill)
+        throw invalid('only SIGKILL is sent to commands here');
+      const found = await callOf(parts, addressed, process.pid ?? 0);
+      if (found?.state !== 'dispatched') return answerWord(reply, 'not_found', noProcess(process.pid ?? 0));
+      await core.cancel(addressed.caller, addressed.ref, found.call);
+      return {};
+    },
+  );
 }
 
 function streamRoutes(app: App, parts: E2bParts): void {
   const { core, random } = parts;
   acceptEnvelopes(app);
 
-  app.post('/process.Process/Start', { schema: { body: StartRequest } }, async (request, reply) => {
-    const addressed = addressedBy(request);
-    checkUser(request);
-    const { body } = request;
-    if (body.pty !== undefined && body.pty !== null)
-      throw invalid('there are no terminals; run the command without pty');
-    if (body.stdin === true)
-      throw invalid('commands have no stdin here; run it without, and give it a file or a pipe');
-    const pid = leastPid + Math.floor(random.next() * (mostPid - leastPid));
-    const call = takeCall(request, `${idBefore(pid)}${random.text(8)}`);
-    const allowed = timesOf(request);
-    const running = core.exec(addressed.caller, {
-      rollout: addressed.ref,
-      call,
-      ...commandOf(body, addressed),
-      ...allowed,
-      maxOutputBytes,
-    });
-    return sendEvents(parts, request, reply, pid, running);
-  });
+  const starting = describedStream('e2bStartProcess', 'Run a command: a stream of Connect');
+  app.post(
+    '/process.Process/Start',
+    { schema: { ...starting, body: StartRequest } },
+    async (request, reply) => {
+      const addressed = addressedBy(request);
+      checkUser(request);
+      const { body } = request;
+      if (body.pty !== undefined && body.pty !== null)
+        throw invalid('there are no terminals; run the command without pty');
+      if (body.stdin === true)
+        throw invalid('commands have no stdin here; run it without, and give it a file or a pipe');
+      const pid = leastPid + Math.floor(random.next() * (mostPid - leastPid));
+      const call = takeCall(request, `${idBefore(pid)}${random.text(8)}`);
+      const allowed = timesOf(request);
+      const running = core.exec(addressed.caller, {
+        rollout: addressed.ref,
+        call,
+        ...commandOf(body, addressed),
+        ...allowed,
+        maxOutputBytes,
+      });
+      return sendEvents(parts, request, reply, pid, running);
+    },
+  );
 
-  app.post('/process.Process/Connect', { schema: { body: ConnectRequest } }, async (request, reply) => {
-    const { caller, ref } = addressedBy(request);
-    const pid = request.body.process.pid ?? 0;
-    const found = await callOf(parts, addressedBy(request), pid);
-    if (found === null) return answerWord(reply, 'not_found', noProcess(pid));
-    takeCall(request, found.call);
-    return sendEvents(
-      parts,
-      request,
-      reply,
-      pid,
-      core.attach(caller, ref, found.call, timesOf(request).waitMs),
-    );
-  });
+  const attaching = describedStream('e2bConnectProcess', 'Attach to a command: a stream of Connect');
+  app.post(
+    '/process.Process/Connect',
+    { schema: { ...attaching, body: ConnectRequest } },
+    async (request, reply) => {
+      const { caller, ref } = addressedBy(request);
+      const pid = request.body.process.pid ?? 0;
+      const found = await callOf(parts, addressedBy(request), pid);
+      if (found === null) return answerWord(reply, 'not_found', noProcess(pid));
+      takeCall(request, found.call);
+      return sendEvents(
+        parts,
+        request,
+        reply,
+        pid,
+        core.attach(caller, ref, found.call, timesOf(request).waitMs),
+      );
+    },
+  );
 }
 
 /** As the protobuf numbers it. */

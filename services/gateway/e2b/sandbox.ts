@@ -4,7 +4,8 @@ import { type Environment, isOpenTemplate } from '#src/model/environment.ts';
 import type { Item } from '#src/model/grader.ts';
 import { itemKey, type ItemKey, rolloutId, type RolloutId } from '#src/model/ids.ts';
 import type { Random } from '#src/ports/random.ts';
-import type { NewSandbox, SandboxAnswer } from '#src/protocol/e2b/control.ts';
+import type { NewSandbox } from '#src/protocol/e2b/control.ts';
+import type { SandboxAnswer } from '#src/protocol/e2b/described.ts';
 import type { Caller, OpenRequest, RolloutView } from '../core-interface.ts';
 import { environmentRef, takeItem } from '../http/taking.ts';
 

@@ -5,6 +5,14 @@ import { type Environment, isOpenTemplate } from '#src/model/environment.ts';
 import type { TenantId } from '#src/model/ids.ts';
 import type { AliasStore } from '#src/ports/fleet/registry.ts';
 import { AliasParams, BuildParams, BuildStart, NewTemplate, RunParams } from '#src/protocol/e2b/control.ts';
+import {
+  BuildStatus,
+  described,
+  Nothing,
+  TemplateAlias,
+  TemplateMade,
+  versioned,
+} from '#src/protocol/e2b/described.ts';
 import type { GatewayCore } from '../core-interface.ts';
 import { invalid } from '../http/answer-failure.ts';
 import type { App } from '../http/app.ts';
@@ -20,25 +28,41 @@ import type { Template } from './sandbox.ts';
 
 /** Templates as their clients ask, make and wait for them: a name is given at once, so every build that is known is ready. */
 export function templateRoutes(app: App, parts: E2bParts): void {
-  app.get('/templates/aliases/:alias', { schema: { params: AliasParams } }, async (request, reply) => {
-    const { alias } = request.params;
-    const found = await findTemplate(parts, controllerOf(request).tenant, alias);
-    return found === null ? answerNone(reply, alias) : { templateID: alias, public: false };
-  });
+  const asking = described('e2bGetTemplateAlias', 'Whether a template exists', { 200: TemplateAlias });
+  app.get(
+    '/templates/aliases/:alias',
+    { schema: { ...asking, params: AliasParams } },
+    async (request, reply) => {
+      const { alias } = request.params;
+      const found = await findTemplate(parts, controllerOf(request).tenant, alias);
+      return found === null ? answerNone(reply, alias) : { templateID: alias, public: false };
+    },
+  );
 
   for (const path of ['/v3/templates', '/v2/templates']) {
-    app.post(path, { schema: { params: RunParams, body: NewTemplate } }, async (request, reply) => {
-      const { name, alias = name, tags = [] } = request.body;
-      const given = newAlias(parts, [alias, ...tags.filter((tag) => tag !== 'default')].join(':'));
-      const buildID = parts.random.text(20);
-      const names = { names: [given], aliases: [given], tags: ['default'] };
-      return reply.code(202).send({ templateID: given, buildID, public: false, ...names });
-    });
+    const making = described(versioned('e2bCreateTemplate', path), 'Name a template', { 202: TemplateMade });
+    app.post(
+      path,
+      { schema: { ...making, params: RunParams, body: NewTemplate } },
+      async (request, reply) => {
+        const { name, alias = name, tags = [] } = request.body;
+        const given = newAlias(parts, [alias, ...tags.filter((tag) => tag !== 'default')].join(':'));
+        const buildID = parts.random.text(20);
+        const names = { names: [given], aliases: [given], tags: ['default'] };
+        return reply.code(202).send({ templateID: given, buildID, public: false, ...names });
+      },
+    );
   }
 
   app.post(
     '/v2/templates/:template/builds/:build',
-    { schema: { params: BuildParams, body: BuildStart } },
+    {
+      schema: {
+        ...described('e2bStartBuild', 'Give the template its image', { 202: Nothing }),
+        params: BuildParams,
+        body: BuildStart,
+      },
+    },
     async (request, reply) => {
       const alias = newAlias(parts, request.params.template);
       await nameImage(parts, controllerOf(request).tenant, alias, request.body);
@@ -48,7 +72,12 @@ export function templateRoutes(app: App, parts: E2bParts): void {
 
   app.get(
     '/templates/:template/builds/:build/status',
-    { schema: { params: BuildParams } },
+    {
+      schema: {
+        ...described('e2bGetBuildStatus', 'A build, which is always ready', { 200: BuildStatus }),
+        params: BuildParams,
+      },
+    },
     async (request, reply) => {
       const { template, build } = request.params;
       const found = await findTemplate(parts, controllerOf(request).tenant, template);

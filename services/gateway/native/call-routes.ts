@@ -44,6 +44,7 @@ export function callRoutes(app: App, core: GatewayCore): void {
     '/rollouts/:id/calls',
     {
       schema: {
+        operationId: 'callTool',
         summary: 'Call a tool of the environment',
         params: RolloutParams,
         querystring: WaitQuery,
@@ -72,6 +73,7 @@ export function callRoutes(app: App, core: GatewayCore): void {
     '/rollouts/:id/exec',
     {
       schema: {
+        operationId: 'runCommand',
         summary: "Run a command of the trainer's own",
         params: RolloutParams,
         querystring: WaitQuery,
@@ -97,6 +99,7 @@ export function callRoutes(app: App, core: GatewayCore): void {
     '/rollouts/:id/calls/:call_id',
     {
       schema: {
+        operationId: 'attachCall',
         summary: 'Attach to a call whose answer was lost',
         params: CallParams,
         querystring: WaitQuery,
@@ -117,6 +120,7 @@ export function callRoutes(app: App, core: GatewayCore): void {
     '/rollouts/:id/calls/:call_id/cancel',
     {
       schema: {
+        operationId: 'cancelCall',
         summary: 'Stop a running call',
         params: CallParams,
         querystring: AttemptQuery,

@@ -15,6 +15,7 @@ export function controlRoutes(app: App, core: GatewayCore): void {
     '/controls',
     {
       schema: {
+        operationId: 'askStanding',
         summary: 'Ask for the standing of a task, or for the lease to find it',
         body: ControlAskBody,
         response: { 200: ControlAnswer },
@@ -31,6 +32,7 @@ export function controlRoutes(app: App, core: GatewayCore): void {
     '/controls',
     {
       schema: {
+        operationId: 'recordStanding',
         summary: 'Record what the controls of a task showed',
         body: ControlResultBody,
         response: { 200: ControlAnswer },

@@ -15,7 +15,13 @@ import { environmentRef } from '../http/taking.ts';
 export function environmentRoutes(app: App, core: GatewayCore): void {
   app.get(
     '/environments',
-    { schema: { summary: 'What exists', response: { 200: EnvironmentsAnswer } } },
+    {
+      schema: {
+        operationId: 'listEnvironments',
+        summary: 'What exists',
+        response: { 200: EnvironmentsAnswer },
+      },
+    },
     () => ({ environments: core.environments().map(presentEnvironment) }),
   );
 
@@ -23,6 +29,7 @@ export function environmentRoutes(app: App, core: GatewayCore): void {
     '/environments/:name/tools',
     {
       schema: {
+        operationId: 'getEnvironmentTools',
         summary: "The tools and grader of a training job's configuration",
         params: EnvironmentParams,
         response: { 200: TrainingJobAnswer },
@@ -30,7 +37,8 @@ export function environmentRoutes(app: App, core: GatewayCore): void {
     },
     async (request) => {
       const environment = await core.environment(environmentRef(request.params.name));
-      return { ...toolDefinitions(environment, endpointOf(request)) };
+      const { tools, grader, functions } = toolDefinitions(environment, endpointOf(request));
+      return { tools: [...tools], grader, functions: [...functions] };
     },
   );
 }

@@ -6,7 +6,7 @@ import { visibleLines } from '#src/model/visible-text.ts';
 import type { Scope } from '#src/access/keys.ts';
 import { withoutWhy } from '#src/reports/own-events.ts';
 import { fleetEventsPath, type Wanted } from '#src/protocol/fleet/events.ts';
-import { RolloutParams, RunParams } from '#src/protocol/native/parts.ts';
+import { Lines, RolloutParams, RunParams } from '#src/protocol/native/parts.ts';
 import type { App } from '../http/app.ts';
 import { invalid } from '../http/answer-failure.ts';
 import { type Authentication, grantOf, recordRefusal } from '../http/identify.ts';
@@ -20,7 +20,7 @@ export type EventRoutesDeps = {
   readonly answerPeer: (target: string, authorization: string | undefined) => AsyncGenerator<string> | null;
 };
 
-const lines = { 200: Type.Unknown() };
+const lines = { produces: 'application/x-ndjson', response: { 200: Lines } };
 const OnlyQuery = Type.Object(
   {
     only: Type.Optional(
@@ -36,9 +36,10 @@ export function eventRoutes(app: App, deps: EventRoutesDeps): void {
     '/rollouts/:id/events',
     {
       schema: {
+        operationId: 'getRolloutEvents',
         summary: 'What every process logged of it, JSON lines',
         params: RolloutParams,
-        response: lines,
+        ...lines,
       },
     },
     async (request, reply) => {
@@ -54,10 +55,11 @@ export function eventRoutes(app: App, deps: EventRoutesDeps): void {
     '/runs/:run/events',
     {
       schema: {
+        operationId: 'getRunEvents',
         summary: 'The same of all its rollouts',
         params: RunParams,
         querystring: OnlyQuery,
-        response: lines,
+        ...lines,
       },
     },
     async (request, reply) => {

@@ -1,6 +1,5 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Type } from 'typebox';
 import type { FileIn } from '#src/ports/sandbox-link.ts';
 import {
   ArchiveAnswer,
@@ -11,7 +10,7 @@ import {
   FileParams,
   FileQuery,
 } from '#src/protocol/native/calls.ts';
-import { RolloutParams } from '#src/protocol/native/parts.ts';
+import { Bytes, RolloutParams } from '#src/protocol/native/parts.ts';
 import type { FilePlace } from '#src/protocol/sandboxd/wire.ts';
 import type { GatewayCore, RolloutRef } from '../core-interface.ts';
 import type { App } from '../http/app.ts';
@@ -19,6 +18,9 @@ import { invalid } from '../http/answer-failure.ts';
 import { callerOf } from '../http/identify.ts';
 import { chunksOf, limited, tooLarge } from '../http/read-body.ts';
 import { takeCall, takeRolloutRef } from '../http/taking.ts';
+
+const octets = 'application/octet-stream';
+const tar = 'application/x-tar';
 
 /**
  * Bytes in and out, streamed: neither a file nor an archive ever stands in the gateway's memory. Paths are below the
@@ -47,7 +49,7 @@ export function fileRoutes(app: App, core: GatewayCore, maxFileBytes: number): v
       ...from,
       mostBytes: maxFileBytes,
     });
-    const type = from.form === 'archive' ? 'application/x-tar' : 'application/octet-stream';
+    const type = from.form === 'archive' ? tar : octets;
     // The sandbox refuses too large a one; an older one does not, and then it shows as a broken connection.
     return reply.type(type).send(Readable.from(limited(bytes, maxFileBytes), { objectMode: false }));
   };
@@ -58,7 +60,9 @@ export function fileRoutes(app: App, core: GatewayCore, maxFileBytes: number): v
       schema: {
         params: FileParams,
         querystring: FileInQuery,
+        operationId: 'writeFile',
         summary: 'Write a file',
+        consumes: [octets],
         response: { 200: FileAnswer },
       },
     },
@@ -77,8 +81,10 @@ export function fileRoutes(app: App, core: GatewayCore, maxFileBytes: number): v
       schema: {
         params: FileParams,
         querystring: FileQuery,
+        operationId: 'readFile',
         summary: 'Read a file',
-        response: { 200: Type.Unknown() },
+        produces: octets,
+        response: { 200: Bytes },
       },
     },
     async (request, reply) => {
@@ -94,7 +100,9 @@ export function fileRoutes(app: App, core: GatewayCore, maxFileBytes: number): v
       schema: {
         params: RolloutParams,
         querystring: ArchiveInQuery,
+        operationId: 'uploadArchive',
         summary: 'Unpack a tar into a folder',
+        consumes: [tar],
         response: { 200: ArchiveAnswer },
       },
     },
@@ -116,8 +124,10 @@ export function fileRoutes(app: App, core: GatewayCore, maxFileBytes: number): v
       schema: {
         params: RolloutParams,
         querystring: ArchiveQuery,
+        operationId: 'downloadArchive',
         summary: 'A tar of what is below a folder',
-        response: { 200: Type.Unknown() },
+        produces: tar,
+        response: { 200: Bytes },
       },
     },
     async (request, reply) => {

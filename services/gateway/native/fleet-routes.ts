@@ -23,6 +23,7 @@ export function fleetRoutes(app: App, { fleet, look }: FleetRoutesDeps): void {
     '/fleet',
     {
       schema: {
+        operationId: 'getFleet',
         summary: 'The fleet now: who waits, pools, verdicts by blame, processes',
         response: { 200: FleetAnswer },
       },

@@ -30,6 +30,7 @@ export function rolloutRoutes(app: App, core: GatewayCore): void {
     '/rollouts',
     {
       schema: {
+        operationId: 'openRollout',
         summary: 'Open a rollout',
         body: OpenBody,
         response: { 200: RolloutAnswer, 201: RolloutAnswer },
@@ -51,15 +52,20 @@ export function rolloutRoutes(app: App, core: GatewayCore): void {
     },
   );
 
-  app.get('/rollouts/:id', { schema: { ...one, summary: 'State, verdict and calls' } }, async (request) => {
-    const rollout = takeRolloutRef(request, request.params.id, request.query);
-    return presentRollout(await core.view(callerOf(request, 'native'), rollout));
-  });
+  app.get(
+    '/rollouts/:id',
+    { schema: { ...one, operationId: 'getRollout', summary: 'State, verdict and calls' } },
+    async (request) => {
+      const rollout = takeRolloutRef(request, request.params.id, request.query);
+      return presentRollout(await core.view(callerOf(request, 'native'), rollout));
+    },
+  );
 
   app.get(
     '/rollouts/:id/verdict',
     {
       schema: {
+        operationId: 'getVerdict',
         summary: 'What the trainer may do with it, and why not',
         params: RolloutParams,
         querystring: AttemptQuery,
@@ -74,7 +80,7 @@ export function rolloutRoutes(app: App, core: GatewayCore): void {
 
   app.post(
     '/rollouts/:id/heartbeat',
-    { schema: { ...one, summary: "Renew the rollout's lease" } },
+    { schema: { ...one, operationId: 'heartbeatRollout', summary: "Renew the rollout's lease" } },
     async (request) => {
       const rollout = takeRolloutRef(request, request.params.id, request.query);
       return presentRollout(await core.heartbeat(callerOf(request, 'native'), rollout));
@@ -85,6 +91,7 @@ export function rolloutRoutes(app: App, core: GatewayCore): void {
     '/rollouts/:id/finish',
     {
       schema: {
+        operationId: 'finishRollout',
         summary:
           'Finish: release the sandbox; with the score, where the environment leaves grading to the trainer',
         params: RolloutParams,
@@ -108,6 +115,7 @@ export function rolloutRoutes(app: App, core: GatewayCore): void {
     {
       schema: {
         ...one,
+        operationId: 'refuseRollout',
         summary: 'End a rollout whose task cannot run here: discarded, blame caller',
         body: RefuseBody,
       },
@@ -127,6 +135,7 @@ export function rolloutRoutes(app: App, core: GatewayCore): void {
     {
       schema: {
         ...one,
+        operationId: 'voidRollout',
         summary: 'Void a rollout: discarded if it has no score; a score stays, and reports leave it out',
         body: VoidBody,
       },
@@ -139,7 +148,13 @@ export function rolloutRoutes(app: App, core: GatewayCore): void {
 
   app.delete(
     '/rollouts/:id',
-    { schema: { ...one, summary: 'Delete: stop what runs and release the sandbox' } },
+    {
+      schema: {
+        ...one,
+        operationId: 'deleteRollout',
+        summary: 'Delete: stop what runs and release the sandbox',
+      },
+    },
     async (request) => {
       const rollout = takeRolloutRef(request, request.params.id, request.query);
       return presentRollout(await core.close(callerOf(request, 'native'), rollout, 'deleted'));
@@ -150,6 +165,7 @@ export function rolloutRoutes(app: App, core: GatewayCore): void {
     '/rollouts/:id/grade',
     {
       schema: {
+        operationId: 'gradeRollout',
         summary: "Run the environment's grader",
         params: RolloutParams,
         querystring: WaitQuery,
@@ -178,7 +194,14 @@ const noOverrides = () =>
 export function prewarmRoutes(app: App, core: GatewayCore): void {
   app.post(
     '/prewarm',
-    { schema: { summary: 'Announce a burst', body: PrewarmBody, response: { 202: PrewarmAnswer } } },
+    {
+      schema: {
+        operationId: 'prewarm',
+        summary: 'Announce a burst',
+        body: PrewarmBody,
+        response: { 202: PrewarmAnswer },
+      },
+    },
     async (request, reply) => {
       const { body } = request;
       const { environment, templates, count, untilMs } = await core.prewarm(

@@ -39,7 +39,7 @@ const closeStep = 200;
 export function runRoutes(app: App, deps: RunRoutesDeps): void {
   app.get(
     '/runs',
-    { schema: { summary: "The tenant's runs", response: { 200: RunsAnswer } } },
+    { schema: { operationId: 'listRuns', summary: "The tenant's runs", response: { 200: RunsAnswer } } },
     async (request) => ({ runs: [...(await deps.reports.runs(grantOf(request).tenant))] }),
   );
 
@@ -47,6 +47,7 @@ export function runRoutes(app: App, deps: RunRoutesDeps): void {
     '/runs/:run',
     {
       schema: {
+        operationId: 'getRun',
         summary: 'Counts, rewards by group, discards and what they cost each wave',
         params: RunParams,
         response: { 200: RunAnswer },
@@ -68,6 +69,7 @@ export function runRoutes(app: App, deps: RunRoutesDeps): void {
     '/runs/:run/rollouts',
     {
       schema: {
+        operationId: 'listRollouts',
         summary: 'Which rollouts, and why',
         params: RunParams,
         querystring: RolloutsQuery,
@@ -88,7 +90,12 @@ export function runRoutes(app: App, deps: RunRoutesDeps): void {
   app.post(
     '/runs/:run/heartbeat',
     {
-      schema: { summary: "Renew the run's lease", params: RunParams, response: { 200: RunHeartbeatAnswer } },
+      schema: {
+        operationId: 'heartbeatRun',
+        summary: "Renew the run's lease",
+        params: RunParams,
+        response: { 200: RunHeartbeatAnswer },
+      },
     },
     async (request) => {
       const run = runOf(request.params.run);
@@ -105,6 +112,7 @@ export function runRoutes(app: App, deps: RunRoutesDeps): void {
     '/runs/:run/void',
     {
       schema: {
+        operationId: 'voidItem',
         summary: 'Void the rollouts of an item, a page at a time',
         params: RunParams,
         body: VoidItemBody,
@@ -124,6 +132,7 @@ export function runRoutes(app: App, deps: RunRoutesDeps): void {
     '/runs/:run',
     {
       schema: {
+        operationId: 'closeRun',
         summary: 'Stop a run: release all its rollouts',
         params: RunParams,
         response: { 200: RunCloseAnswer },

@@ -39,7 +39,12 @@ export function rftRoutes(
   app.post(
     '/:environment/tools/:tool',
     {
-      schema: { ...tools, params: ToolParams },
+      schema: {
+        ...tools,
+        operationId: 'rftCallTool',
+        summary: 'Call the tool that the address names',
+        params: ToolParams,
+      },
       onRequest: onToolCall,
       config: { written: writtenArguments },
     },
@@ -53,7 +58,12 @@ export function rftRoutes(
   app.post(
     '/:environment/tools',
     {
-      schema: { ...tools, params: EnvironmentParams },
+      schema: {
+        ...tools,
+        operationId: 'rftCallToolByName',
+        summary: 'Call the tool that the body names',
+        params: EnvironmentParams,
+      },
       onRequest: onToolCall,
       config: { written: writtenArguments },
     },
@@ -67,7 +77,13 @@ export function rftRoutes(
   app.post(
     '/:environment/grade',
     {
-      schema: { params: EnvironmentParams, body: GradeBody, response: { 200: GradeAnswer } },
+      schema: {
+        operationId: 'rftGrade',
+        summary: 'Score a rollout, or refuse to',
+        params: EnvironmentParams,
+        body: GradeBody,
+        response: { 200: GradeAnswer },
+      },
       onRequest: requireScope('rft:grade'),
       config: { written: writtenSample },
     },

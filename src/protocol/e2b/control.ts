@@ -64,13 +64,3 @@ export const BuildStart = Type.Object({
   readyCmd: Type.Optional(Type.String()),
 });
 export type BuildStart = Static<typeof BuildStart>;
-
-/** What a client needs to speak to a sandbox. */
-export type SandboxAnswer = {
-  readonly templateID: string;
-  readonly sandboxID: string;
-  readonly clientID: string;
-  readonly envdVersion: string;
-  readonly envdAccessToken: string;
-  readonly domain: null;
-};

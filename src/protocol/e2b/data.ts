@@ -51,17 +51,3 @@ export type ProcessEnd = {
   readonly status: string;
   readonly error?: string;
 };
-
-/** 64-bit numbers are text in the JSON of protobuf. */
-export type EntryInfo = {
-  readonly name: string;
-  readonly type: 'FILE_TYPE_FILE' | 'FILE_TYPE_DIRECTORY' | 'FILE_TYPE_SYMLINK' | 'FILE_TYPE_UNSPECIFIED';
-  readonly path: string;
-  readonly size: string;
-  readonly mode: number;
-  readonly permissions: string;
-  readonly owner: string;
-  readonly group: string;
-  readonly modifiedTime: string;
-  readonly symlinkTarget?: string;
-};

@@ -10,7 +10,7 @@ const TimeoutS = Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: longe
 
 export const CallBody = Type.Object(
   { call_id: Type.String(), name: Type.String(), arguments: Type.Unknown(), timeout_s: TimeoutS },
-  closed,
+  { ...closed, title: 'ToolCall' },
 );
 
 /** A command of the trainer's own: `argv`, or `command`, which `bash -c` runs if the image has bash, else `sh -c`. */
@@ -35,42 +35,50 @@ export const ExecBody = Type.Object(
       }),
     ),
   },
-  closed,
+  { ...closed, title: 'Command' },
 );
 export type ExecBody = Static<typeof ExecBody>;
 
 /** A settled call. `code` names the model's failure where there is one. */
-export const CallAnswer = Type.Object({
-  call_id: Type.String(),
-  outcome: Type.Union([
-    Type.Literal('completed'),
-    Type.Literal('timed_out'),
-    Type.Literal('refused'),
-    Type.Literal('cancelled'),
-  ]),
-  code: nullable(Type.String()),
-  exit_code: nullable(Type.Number()),
-  signal: nullable(Type.String()),
-  output: Type.String({ description: 'the text for the model' }),
-  stdout: Type.String(),
-  stderr: Type.String(),
-  truncated: Type.Object({ stdout: Type.Boolean(), stderr: Type.Boolean(), total_bytes: Type.Number() }),
-  timed_out: Type.Boolean(),
-  oom_killed: Type.Boolean(),
-  duration_ms: Type.Number(),
-  waited_ms: Type.Number(),
-  epoch: nullable(EpochAnswer),
-  replayed: Type.Boolean(),
-});
+export const CallAnswer = Type.Object(
+  {
+    call_id: Type.String(),
+    outcome: Type.Union([
+      Type.Literal('completed'),
+      Type.Literal('timed_out'),
+      Type.Literal('refused'),
+      Type.Literal('cancelled'),
+    ]),
+    code: nullable(Type.String()),
+    exit_code: nullable(Type.Number()),
+    signal: nullable(Type.String()),
+    output: Type.String({ description: 'the text for the model' }),
+    stdout: Type.String(),
+    stderr: Type.String(),
+    truncated: Type.Object({ stdout: Type.Boolean(), stderr: Type.Boolean(), total_bytes: Type.Number() }),
+    timed_out: Type.Boolean(),
+    oom_killed: Type.Boolean(),
+    duration_ms: Type.Number(),
+    waited_ms: Type.Number(),
+    epoch: nullable(EpochAnswer),
+    replayed: Type.Boolean(),
+  },
+  { title: 'CallResult' },
+);
 export type CallAnswer = Static<typeof CallAnswer>;
 
-export const CancelAnswer = Type.Object({ call_id: Type.String(), state: Type.Literal('cancelling') });
-
-export const GradeBody = Type.Object(
-  { sample: Type.Optional(Type.Record(Type.String(), Type.Unknown())) },
-  closed,
+export const CancelAnswer = Type.Object(
+  { call_id: Type.String(), state: Type.Literal('cancelling') },
+  { title: 'Canceling' },
 );
-/** A body may be left out. */
+
+/** Either body may be left out. */
+export const GradeBody = nullable(
+  Type.Object(
+    { sample: Type.Optional(Type.Record(Type.String(), Type.Unknown())) },
+    { ...closed, title: 'GradeRequest' },
+  ),
+);
 export const FinishBody = nullable(
   Type.Object(
     {
@@ -78,14 +86,17 @@ export const FinishBody = nullable(
         Type.Number({ description: "the trainer's own, for an environment whose grader is none; once" }),
       ),
     },
-    closed,
+    { ...closed, title: 'FinishRequest' },
   ),
 );
-export const GradeAnswer = Type.Object({
-  score: Type.Number(),
-  detail: Type.Record(Type.String(), Type.Unknown()),
-  replayed: Type.Boolean(),
-});
+export const GradeAnswer = Type.Object(
+  {
+    score: Type.Number(),
+    detail: Type.Record(Type.String(), Type.Unknown()),
+    replayed: Type.Boolean(),
+  },
+  { title: 'Grade' },
+);
 
 export const FileParams = Type.Object({ id: Type.String(), '*': Type.String() });
 const fileQuery = {
@@ -105,9 +116,15 @@ export const FileQuery = Type.Object(fileQuery, closed);
 export const FileInQuery = Type.Object({ ...fileQuery, call_id: CallId }, closed);
 export const ArchiveQuery = Type.Object({ ...fileQuery, path: FolderPath }, closed);
 export const ArchiveInQuery = Type.Object({ ...fileQuery, path: FolderPath, call_id: CallId }, closed);
-export const FileAnswer = Type.Object({ path: Type.String(), bytes: Type.Number() });
-export const ArchiveAnswer = Type.Object({
-  path: Type.String(),
-  bytes: Type.Number({ description: 'of the files in it' }),
-  entries: Type.Number(),
-});
+export const FileAnswer = Type.Object(
+  { path: Type.String(), bytes: Type.Number() },
+  { title: 'FileWritten' },
+);
+export const ArchiveAnswer = Type.Object(
+  {
+    path: Type.String(),
+    bytes: Type.Number({ description: 'of the files in it' }),
+    entries: Type.Number(),
+  },
+  { title: 'ArchiveUnpacked' },
+);

@@ -4,23 +4,30 @@ import { productionTimings } from '#src/model/timings.ts';
 
 export const nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
 
-/** Which incarnation of a sandbox answered. */
-export const EpochAnswer = Type.Object({ sandbox: Type.String(), boot: Type.String() });
+/** Bodies that are no JSON. The router sends and takes them as they are; only the document describes them. */
+export const Bytes = Type.Unsafe<unknown>({ type: 'string', format: 'binary' });
+export const Lines = Type.Unsafe<unknown>({ type: 'string', description: 'one event a line, each as JSON' });
 
-export const VerdictAnswer = Type.Union([
-  Type.Object({ kind: Type.Literal('scorable') }),
-  Type.Object({
-    kind: Type.Literal('discard'),
-    code: Type.String(),
-    cause: Type.Optional(Type.String()),
-    suspected: Type.Optional(
-      Type.Union([Type.Literal('command'), Type.Literal('answer'), Type.Literal('dependency')], {
-        description:
-          "nobody can tell whether the policy's own command, its answer, or its use of a backend did it",
-      }),
-    ),
-  }),
-]);
+/** Which incarnation of a sandbox answered. */
+export const EpochAnswer = Type.Object({ sandbox: Type.String(), boot: Type.String() }, { title: 'Epoch' });
+
+export const VerdictAnswer = Type.Union(
+  [
+    Type.Object({ kind: Type.Literal('scorable') }),
+    Type.Object({
+      kind: Type.Literal('discard'),
+      code: Type.String(),
+      cause: Type.Optional(Type.String()),
+      suspected: Type.Optional(
+        Type.Union([Type.Literal('command'), Type.Literal('answer'), Type.Literal('dependency')], {
+          description:
+            "nobody can tell whether the policy's own command, its answer, or its use of a backend did it",
+        }),
+      ),
+    }),
+  ],
+  { title: 'Verdict' },
+);
 
 /** Newest attempt unless the query names one. Query values are text, so numbers are patterns. */
 const Attempt = Type.Optional(Type.String({ pattern: '^[1-9][0-9]{0,5}$' }));
@@ -65,13 +72,26 @@ const errorOf = <Code extends TSchema>(code: Code) =>
 export const ErrorAnswer = errorOf(Type.String());
 
 /** The same as the document tells it, with the codes of this gateway: clients check their own list against it. */
-export const DescribedError = errorOf(
+const { error } = errorOf(
   Type.String({ enum: [...failureCodes], description: 'another gateway may know others' }),
+).properties;
+export const DescribedError = Type.Object({ error }, { title: 'Error' });
+/** What E2B's clients read stands next to it. */
+export const DescribedE2bError = Type.Object(
+  {
+    code: Type.Union([Type.Number(), Type.String()]),
+    message: Type.String(),
+    error: Type.Optional(error),
+  },
+  { title: 'E2bError' },
 );
 
 /** 202: the request's time is up, the work goes on; ask again with the call's own address. */
-export const RunningAnswer = Type.Object({
-  state: Type.Literal('running'),
-  rollout_id: Type.Union([Type.String(), Type.Null()]),
-  call_id: Type.Optional(Type.String()),
-});
+export const RunningAnswer = Type.Object(
+  {
+    state: Type.Literal('running'),
+    rollout_id: Type.Union([Type.String(), Type.Null()]),
+    call_id: Type.Optional(Type.String()),
+  },
+  { title: 'Running' },
+);

@@ -32,7 +32,7 @@ export const RequiresBody = Type.Object(
     command_timeout_s: Type.Optional(Type.Number({ exclusiveMinimum: 0 })),
     task: Type.Optional(Task),
   },
-  closed,
+  { ...closed, title: 'Requirements' },
 );
 export type RequiresBody = Static<typeof RequiresBody>;
 
@@ -41,7 +41,7 @@ const Text = Type.String({ minLength: 1, maxLength: 2_000 });
 /** Ends a rollout whose task cannot run here: discarded, blame `caller`. The texts are the evidence. */
 export const RefuseBody = Type.Object(
   { requirement: Type.String({ minLength: 1, maxLength: 40 }), wanted: Text, given: Text, fix: Text },
-  closed,
+  { ...closed, title: 'Refusal' },
 );
 
 const ofTask = {
@@ -57,7 +57,7 @@ export const ControlAskBody = Type.Object(
     ...ofTask,
     again: Type.Optional(Type.Boolean({ description: 'true: forget what is recorded and play again' })),
   },
-  closed,
+  { ...closed, title: 'StandingRequest' },
 );
 
 /** `inconclusive`: a control was lost or ran out of time; nothing is recorded. */
@@ -73,19 +73,22 @@ export const ControlResultBody = Type.Object(
     reason: Type.Optional(Text),
     solution_verifier_took_s: Type.Optional(Type.Number({ minimum: 0 })),
   },
-  closed,
+  { ...closed, title: 'ControlsOutcome' },
 );
 
-export const ControlAnswer = Type.Object({
-  standing: Type.Union([
-    Type.Literal('proven'),
-    Type.Literal('unproven'),
-    Type.Literal('refused'),
-    Type.Literal('play'),
-    Type.Literal('wait'),
-  ]),
-  reason: Type.Optional(Type.String()),
-  solution_verifier_took_s: Type.Optional(Type.Number()),
-  lease_s: Type.Number(),
-});
+export const ControlAnswer = Type.Object(
+  {
+    standing: Type.Union([
+      Type.Literal('proven'),
+      Type.Literal('unproven'),
+      Type.Literal('refused'),
+      Type.Literal('play'),
+      Type.Literal('wait'),
+    ]),
+    reason: Type.Optional(Type.String()),
+    solution_verifier_took_s: Type.Optional(Type.Number()),
+    lease_s: Type.Number(),
+  },
+  { title: 'Standing' },
+);
 export type ControlAnswer = Static<typeof ControlAnswer>;

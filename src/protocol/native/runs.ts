@@ -16,81 +16,106 @@ export const RolloutsQuery = Type.Object(
   { additionalProperties: false },
 );
 
-export const RolloutsAnswer = Type.Object({
-  rollouts: Type.Array(RolloutLine),
-  cursor: nullable(Type.String()),
-});
+export const RolloutsAnswer = Type.Object(
+  {
+    rollouts: Type.Array(RolloutLine),
+    cursor: nullable(Type.String()),
+  },
+  { title: 'RolloutPage' },
+);
 
 /** The rollouts of one item in one wave; reward figures are over what was scored, never over discards. */
-const GroupLine = Type.Object({
-  item: Type.String(),
-  wave: Type.Number(),
-  n: Type.Number(),
-  scored: Type.Number(),
-  discarded: Type.Number(),
-  /** Scores that were left out of the figures. A gateway of the version before does not say. */
-  voided: Type.Optional(Type.Number()),
-  mean: nullable(Type.Number()),
-  best: nullable(Type.Number()),
-  spread: nullable(Type.Number()),
-});
+const GroupLine = Type.Object(
+  {
+    item: Type.String(),
+    wave: Type.Number(),
+    n: Type.Number(),
+    scored: Type.Number(),
+    discarded: Type.Number(),
+    /** Scores that were left out of the figures. A gateway of the version before does not say. */
+    voided: Type.Optional(Type.Number()),
+    mean: nullable(Type.Number()),
+    best: nullable(Type.Number()),
+    spread: nullable(Type.Number()),
+  },
+  { title: 'Group' },
+);
 
 /**
  * The groups of one wave together. `signal_lost`: the share of its rollouts that have no advantage because of a discard,
  * their own or one that left their group fewer than two.
  */
-const WaveLine = Type.Object({
-  wave: Type.Number(),
-  groups: Type.Number(),
-  groups_hurt: Type.Number(),
-  rollouts: Type.Number(),
-  rollouts_lost: Type.Number(),
-  signal_lost: Type.Number(),
-});
+const WaveLine = Type.Object(
+  {
+    wave: Type.Number(),
+    groups: Type.Number(),
+    groups_hurt: Type.Number(),
+    rollouts: Type.Number(),
+    rollouts_lost: Type.Number(),
+    signal_lost: Type.Number(),
+  },
+  { title: 'Wave' },
+);
 
-export const RunAnswer = Type.Object({
-  run: Type.String(),
-  state: Type.Union([Type.Literal('open'), Type.Literal('closed')]),
-  rollouts: Type.Number(),
-  open: Type.Number(),
-  scored: Type.Number(),
-  discarded: Type.Number(),
-  voided: Type.Optional(Type.Number()),
-  calls: Counts,
-  blame: Counts,
-  codes: Counts,
-  waves: Type.Array(WaveLine),
-  groups: Type.Array(GroupLine),
-  /** Groups of its oldest items, for which there is no room. A gateway of the version before leaves out none. */
-  groups_left_out: Type.Optional(Type.Number()),
-  /** Of sandboxes that its rollouts held, of those that are over, by what became of them. */
-  sandbox_seconds: Type.Object({ scored: Type.Number(), discarded: Type.Number(), ungraded: Type.Number() }),
-  /** Of all that sandboxes of the whole fleet have cost, the share in which they were nobody's; null: nothing yet. */
-  fleet_idle_share: Type.Union([Type.Number(), Type.Null()]),
-});
+export const RunAnswer = Type.Object(
+  {
+    run: Type.String(),
+    state: Type.Union([Type.Literal('open'), Type.Literal('closed')]),
+    rollouts: Type.Number(),
+    open: Type.Number(),
+    scored: Type.Number(),
+    discarded: Type.Number(),
+    voided: Type.Optional(Type.Number()),
+    calls: Counts,
+    blame: Counts,
+    codes: Counts,
+    waves: Type.Array(WaveLine),
+    groups: Type.Array(GroupLine),
+    /** Groups of its oldest items, for which there is no room. A gateway of the version before leaves out none. */
+    groups_left_out: Type.Optional(Type.Number()),
+    /** Of sandboxes that its rollouts held, of those that are over, by what became of them. */
+    sandbox_seconds: Type.Object({
+      scored: Type.Number(),
+      discarded: Type.Number(),
+      ungraded: Type.Number(),
+    }),
+    /** Of all that sandboxes of the whole fleet have cost, the share in which they were nobody's; null: nothing yet. */
+    fleet_idle_share: Type.Union([Type.Number(), Type.Null()]),
+  },
+  { title: 'Run' },
+);
 export type RunAnswer = Static<typeof RunAnswer>;
 
-export const RunsAnswer = Type.Object({ runs: Type.Array(Type.String()) });
-export const RunHeartbeatAnswer = Type.Object({ run: Type.String(), state: Type.Literal('open') });
+export const RunsAnswer = Type.Object({ runs: Type.Array(Type.String()) }, { title: 'RunList' });
+export const RunHeartbeatAnswer = Type.Object(
+  { run: Type.String(), state: Type.Literal('open') },
+  { title: 'RunRenewed' },
+);
 
 /** `left`: rollouts still to be released; ask again until it is 0. */
-export const RunCloseAnswer = Type.Object({ run: Type.String(), left: Type.Number() });
+export const RunCloseAnswer = Type.Object(
+  { run: Type.String(), left: Type.Number() },
+  { title: 'RunClosing' },
+);
 
 /** Voids the rollouts that a run has of an item; `item` as `groups` of the run name it. */
 export const VoidItemBody = Type.Object(
   { item: Type.String({ minLength: 1, maxLength: 200 }), reason: VoidText, cursor: Cursor },
-  { additionalProperties: false },
+  { title: 'VoidItemRequest', additionalProperties: false },
 );
 
 /** Of one page: rollouts that were discarded, scores that were left out, and what was not changed. Ask again with `cursor` until it is null. */
-export const VoidItemAnswer = Type.Object({
-  run: Type.String(),
-  item: Type.String(),
-  discarded: Type.Number(),
-  scored: Type.Number(),
-  unchanged: Type.Number(),
-  cursor: nullable(Type.String()),
-});
+export const VoidItemAnswer = Type.Object(
+  {
+    run: Type.String(),
+    item: Type.String(),
+    discarded: Type.Number(),
+    scored: Type.Number(),
+    unchanged: Type.Number(),
+    cursor: nullable(Type.String()),
+  },
+  { title: 'VoidItemResult' },
+);
 
 /** As many rollouts as the whole fleet's waiting line may hold. */
 const mostRollouts = 10_000;
@@ -115,15 +140,18 @@ export const PrewarmBody = Type.Object(
       Type.String({ maxLength: 40, description: 'ISO 8601, at most an hour ahead; default: now' }),
     ),
   },
-  { additionalProperties: false },
+  { title: 'Prewarm', additionalProperties: false },
 );
 export type PrewarmBody = Static<typeof PrewarmBody>;
 
 /** `count` sandboxes of `templates` are kept ready until `until`, ISO 8601; several where rows name their images. */
-export const PrewarmAnswer = Type.Object({
-  environment: Type.String(),
-  version: Type.String(),
-  templates: Type.Array(Type.String()),
-  count: Type.Number(),
-  until: Type.String(),
-});
+export const PrewarmAnswer = Type.Object(
+  {
+    environment: Type.String(),
+    version: Type.String(),
+    templates: Type.Array(Type.String()),
+    count: Type.Number(),
+    until: Type.String(),
+  },
+  { title: 'Prewarmed' },
+);

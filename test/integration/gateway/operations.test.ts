@@ -129,7 +129,9 @@ describe('the operators’ addresses', () => {
     gateway = await startGateway();
     const document = JSON.parse((await get('/openapi.json')).text) as Document;
     expect(
-      Object.entries(document.paths).map(([path, methods]) => [path, Object.keys(methods).sort()]),
+      Object.entries(document.paths)
+        .filter(([path]) => path.startsWith('/v1/'))
+        .map(([path, methods]) => [path, Object.keys(methods).sort()]),
     ).toEqual([
       ['/v1/rollouts', ['post']],
       ['/v1/rollouts/{id}', ['delete', 'get']],
@@ -164,12 +166,13 @@ describe('the operators’ addresses', () => {
     const call = document.paths['/v1/rollouts/{id}/calls']?.['post'];
     expect(call).toMatchObject({
       parameters: [
+        { $ref: '#/components/parameters/Run' },
         { name: 'id', in: 'path', required: true },
         { name: 'attempt', in: 'query', required: false },
         { name: 'wait_s', in: 'query', required: false },
       ],
       requestBody: {
-        content: { 'application/json': { schema: { required: ['call_id', 'name', 'arguments'] } } },
+        content: { 'application/json': { schema: { $ref: '#/components/schemas/ToolCall' } } },
       },
       responses: { 200: {}, default: {} },
     });

@@ -1,0 +1,173 @@
+import { type CorralError, Misuse, ownFailure, Unavailable } from './errors.ts';
+import { toError } from './failures.ts';
+import { isObject, NotCorral, readFailure } from './results.ts';
+import type { Route } from './routes.ts';
+import { type Answer, type Broken, retryAfterS, type Sent, send } from './transport.ts';
+import type { Json } from './writing.ts';
+
+/*
+ * A request until it has an answer: what is tried again, after which pause, and until when. Everything that is sent again is
+ * known by an id (the rollout's, the call's), so it happens once.
+ */
+
+/** The gateway answers within `wait_s`; what comes later than this is lost on the way. */
+const overdueS = 30;
+/** Requests that are not held are answered within the 30 s for which the fleet tries by itself. */
+const promptS = 60;
+const firstPauseS = 0.2;
+const longestPauseS = 5;
+
+/** Where the fleet is and who asks. `patienceS`: how long a request is repeated; `holdS`: `wait_s` at most. */
+export type Gateway = {
+  readonly url: string;
+  readonly key: string;
+  readonly run: string | null;
+  readonly patienceS: number;
+  readonly holdS: number;
+};
+
+/** A request as the client thinks of it. */
+export type Asked = {
+  readonly route: Route;
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array<ArrayBuffer>;
+  readonly mostBytes?: number;
+  readonly silentS?: number;
+  readonly patienceS?: number;
+  readonly signal?: AbortSignal;
+  /** Hears what stands in its way, and null once all is well. */
+  readonly onTrouble?: (error: CorralError | null) => void;
+};
+
+/** A good answer: 200, 201, or 202 for work that goes on. */
+export type Reply = { readonly status: number; readonly body: Json; readonly answer: Answer };
+
+type Again = { readonly error: CorralError; readonly retryAfterS: number | null };
+type Judged = { readonly reply: Reply } | { readonly again: Again } | { readonly error: CorralError };
+
+/** Gateways that have answered once: from then on another server's answer is an accident on the way. */
+const met = new Set<string>();
+
+/** Throws a CorralError, or what the request's own signal aborts with. */
+export async function exchange(gateway: Gateway, asked: Asked): Promise<Reply> {
+  const patienceS = asked.patienceS ?? gateway.patienceS;
+  const untilMs = performance.now() + patienceS * 1000;
+  for (let tries = 0; ; tries += 1) {
+    const leftS = (untilMs - performance.now()) / 1000;
+    const judged = judge(gateway, asked, await send(toSent(gateway, asked, leftS)));
+    if ('error' in judged) throw judged.error;
+    asked.onTrouble?.('reply' in judged ? null : judged.again.error);
+    if ('reply' in judged) return judged.reply;
+    const { error, retryAfterS: afterS } = judged.again;
+    const waitMs = pauseS(tries, afterS, Math.random()) * 1000;
+    if (performance.now() + waitMs > untilMs)
+      throw error.with({ message: `${error.failure.message} (tried for ${Math.round(patienceS)} s)` });
+    await sleep(waitMs, asked.signal);
+  }
+}
+
+/** What the fleet asks for and up to a quarter more, so that 512 rollouts do not come back in the same moment. */
+export function pauseS(tries: number, afterS: number | null, chance: number): number {
+  if (afterS !== null) return afterS * (1 + chance / 4);
+  return Math.min(longestPauseS, firstPauseS * 2 ** tries) * (0.5 + chance / 2);
+}
+
+/** Throws what the signal aborts with. */
+function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = () => {
+      clearTimeout(timer);
+      reject(signal?.reason as Error);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', stop);
+      resolve();
+    }, ms);
+    if (signal?.aborted === true) stop();
+    signal?.addEventListener('abort', stop, { once: true });
+  });
+}
+
+export function headersOf({ key, run }: Gateway): Record<string, string> {
+  return { authorization: `Bearer ${key}`, ...(run === null ? {} : { 'x-corral-run': run }) };
+}
+
+export function urlOf({ url }: Gateway, { path, query = {} }: Pick<Asked, 'path' | 'query'>): string {
+  const text = new URLSearchParams(query).toString();
+  return text === '' ? `${url}${path}` : `${url}${path}?${text}`;
+}
+
+function toSent(gateway: Gateway, asked: Asked, leftS: number): Sent {
+  const holdS = Math.max(1, Math.floor(Math.min(gateway.holdS, leftS)));
+  const { route, body = null } = asked;
+  const type = typeof body === 'string' ? 'application/json' : 'application/octet-stream';
+  const query = { ...asked.query, ...(route.isHeld ? { wait_s: String(holdS) } : {}) };
+  return {
+    method: route.method,
+    url: urlOf(gateway, { path: asked.path, query }),
+    headers: { ...headersOf(gateway), ...(body === null ? {} : { 'content-type': type }) },
+    body,
+    silentS: route.isHeld ? holdS + overdueS : (asked.silentS ?? promptS),
+    mostBytes: asked.mostBytes ?? null,
+    signal: asked.signal ?? null,
+  };
+}
+
+function judge(gateway: Gateway, asked: Asked, answer: Answer | Broken): Judged {
+  if ('reason' in answer) return ofBroken(gateway, asked, answer);
+  try {
+    const judged = ofCorral(asked, answer);
+    met.add(gateway.url);
+    return judged;
+  } catch (error) {
+    if (error instanceof NotCorral) return ofStranger(gateway, answer, error.message);
+    throw error;
+  }
+}
+
+function ofCorral({ route }: Asked, answer: Answer): Judged {
+  if ([200, 201, 202].includes(answer.status)) {
+    const isBytes = route.method === 'GET' && route.purpose === 'file';
+    return { reply: { status: answer.status, body: isBytes ? {} : objectIn(answer), answer } };
+  }
+  const failure = readFailure(objectIn(answer));
+  const error = toError(failure, route.purpose);
+  const isWorthAnother = failure.retryable && !failure.tainted;
+  return isWorthAnother ? { again: { error, retryAfterS: retryAfterS(answer) } } : { error };
+}
+
+function objectIn({ content }: Answer): Json {
+  const body = parsed(new TextDecoder().decode(content));
+  if (isObject(body)) return body;
+  throw new NotCorral('the body is not a JSON object');
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return null;
+  }
+}
+
+function ofBroken({ url }: Gateway, { route }: Asked, { reason, wasSent, isOwn }: Broken): Judged {
+  const message = `${route.method} ${url}: ${reason}`;
+  if (isOwn) return { error: new Misuse(ownFailure('invalid_request', message, 'caller')) };
+  const mayRun = wasSent && (route.purpose === 'act' || route.purpose === 'file');
+  return { again: { error: unreachable(message, mayRun ? 'unknown' : 'no'), retryAfterS: null } };
+}
+
+/** Another server answered in the gateway's place. Before the gateway has ever answered, the address is wrong. */
+function ofStranger({ url }: Gateway, answer: Answer, what: string): Judged {
+  const shown = JSON.stringify(new TextDecoder().decode(answer.content.subarray(0, 120)));
+  const message = `${url} answered ${answer.status}, and not as Corral does (${what}): ${shown}`;
+  const isFinal = answer.status < 500 && ![408, 425, 429].includes(answer.status) && !met.has(url);
+  if (isFinal) return { error: new Misuse(ownFailure('not_corral', message, 'caller')) };
+  return { again: { error: unreachable(message, 'unknown'), retryAfterS: retryAfterS(answer) } };
+}
+
+const unreachable = (message: string, admitted: 'no' | 'unknown') =>
+  new Unavailable(
+    ownFailure('gateway_unreachable', message, 'infrastructure', { admitted, retryable: true }),
+  );

@@ -1,0 +1,20 @@
+/**
+ * Corral: one sandbox for each rollout, and an infrastructure failure is never a zero.
+ *
+ *     await using rollout = new Rollout('shell', { item: row });
+ *     const { stdout } = await rollout.exec('make test');
+ *     const { score } = await rollout.grade({ output_text: stdout });
+ */
+export { Client, type ClientOptions, type PrewarmItem } from './client.ts';
+export {
+  CorralError,
+  Discarded,
+  type Failure,
+  Misuse,
+  Refused,
+  RequirementsUnmet,
+  Unavailable,
+} from './errors.ts';
+export type { CallResult, Grade, Opened, Outcome, Verdict } from './results.ts';
+export { type CallOptions, type ExecOptions, type Refusal, Rollout, type RolloutOptions } from './rollout.ts';
+export { formatToolTypes, type ToolArguments, type TrainingJob } from './tool-types.ts';

@@ -1,0 +1,61 @@
+import { Misuse, ownFailure, Refused } from './errors.ts';
+
+/** What is sent, as JSON that the fleet can read. What the model wrote must not become a mistake of the job. */
+
+/** Of the caller's part of a body, in the gateway; the rest of a body is ids. */
+const longestCommandBytes = 1024 * 1024;
+/** Of an address, in the gateway's router; three characters for each that has to be escaped. */
+const longestPathBytes = 1300;
+
+export type Json = Readonly<Record<string, unknown>>;
+
+/** Without halves of characters, which a model's tokens can make. Throws RangeError for numbers that JSON cannot hold. */
+function encode(value: unknown): string {
+  return JSON.stringify(value, (_, each: unknown) => {
+    if (typeof each === 'number' && !Number.isFinite(each)) throw new RangeError(`${each} is not JSON`);
+    return typeof each === 'string' ? each.toWellFormed() : each;
+  });
+}
+
+/** Throws Misuse for what is not JSON: it is the trainer's own. */
+export function jsonText(body: Json): string {
+  try {
+    return encode(body);
+  } catch (error) {
+    throw new Misuse(ownFailure('invalid_request', `this is not JSON: ${String(error)}`, 'caller'));
+  }
+}
+
+/**
+ * A tool's arguments as the model wrote them: the fleet reads text, and the model receives what is wrong in it. Parsed
+ * arguments that JSON cannot hold are sent as text that is not JSON, so the model reads what is wrong and no job stops.
+ */
+export function readable(written: Json | string): Json | string {
+  if (typeof written === 'string') return written;
+  try {
+    encode(written);
+  } catch (error) {
+    if (error instanceof RangeError) return '(arguments that are not JSON)';
+  }
+  return written;
+}
+
+const refused = (code: string, message: string) => new Refused(ownFailure(code, message, 'model'));
+const bytesOf = (text: string): number => new TextEncoder().encode(text).length;
+
+/** What no kernel would start. A model may have written it, so it is `Refused`. */
+export function checkCommand(texts: readonly string[]): void {
+  if (texts.some((text) => text.includes('\0')))
+    throw refused('command_not_started', 'a command cannot hold a NUL character');
+  if (texts.reduce((sum, text) => sum + bytesOf(text), 0) > longestCommandBytes)
+    throw refused('payload_too_large', 'a command and its input have at most 1 MiB');
+}
+
+export function checkPath(path: string): void {
+  const isNone = path.replaceAll('/', '') === '' || path.includes('\0') || !path.isWellFormed();
+  if (isNone) throw refused('invalid_request', `${JSON.stringify(path)} names no file`);
+  // `fetch` resolves these before it sends them, however they are escaped, and another file would be meant.
+  if (path.split('/').some((part) => part === '.' || part === '..'))
+    throw refused('invalid_request', `${JSON.stringify(path)} has "." or ".."; write the path without them`);
+  if (bytesOf(path) > longestPathBytes) throw refused('invalid_request', 'the path is too long');
+}

@@ -1,0 +1,383 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  Client,
+  Discarded,
+  Misuse,
+  Refused,
+  RequirementsUnmet,
+  Rollout,
+  Unavailable,
+} from '#clients/typescript/src/index.ts';
+import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
+
+/*
+ * The client on a real fleet, in the scenarios of the Python client: four rollouts of one task with the rewards 1, 3, 2 and one
+ * whose sandbox dies; what the policy does to itself; the job's own mistakes; the end of the trainer.
+ */
+
+const root = join(import.meta.dirname, '../../..');
+const size = 'disk: 64Mi, memory: 128Mi, processes: 64';
+const tools = 'tools: { shell: { builtin: shell, timeout: 5s } }';
+const limits = 'limits: { rollout: 10m, idle: 5m }';
+const counted = (name: string, before = '') => `
+name: ${name}
+sandbox: { image: host, ${size} }
+${tools}
+grader:
+  kind: command
+  command: [sh, -c, '${before}as-policy sh -c "wc -l < calls" > "$CORRAL_SCORE_FILE"']
+  on_exit: 0
+  on_timeout: 0
+  on_out_of_memory: 0
+  on_broken: 0
+${limits}
+pool: { min_ready: 4, max: 12 }
+`;
+const environments = {
+  counting: counted('counting'),
+  'slow-grader': counted('slow-grader', 'sleep 4; '),
+  'own-score': `
+name: own-score
+sandbox: { image: host, ${size} }
+${tools}
+grader: { kind: none }
+${limits}
+pool: { min_ready: 1, max: 8 }
+`,
+  brief: `
+name: brief
+sandbox: { image: host, disk: 64Mi }
+${tools}
+grader: { kind: text, reference: item.answer }
+limits: { idle: 8s }
+pool: { min_ready: 1, max: 6 }
+`,
+  rooted: `
+name: rooted
+sandbox: { image: host, run_as: root, disk: 64Mi, processes: 64 }
+${tools}
+grader: { kind: text, reference: item.answer }
+pool: { min_ready: 0, max: 4 }
+`,
+};
+
+let corral: FleetOfTest;
+beforeAll(async () => void (corral = await startFleetOfTest({ environments })));
+afterAll(() => corral.stop());
+
+const client = (holdS?: number) =>
+  new Client({
+    url: corral.fleet.gatewayUrl,
+    key: corral.fleet.apiKey,
+    run: 'development',
+    ...(holdS === undefined ? {} : { holdS }),
+  });
+const open = (environment: string, options: object = {}) =>
+  new Rollout(environment, { client: client(), ...options });
+const view = async (rollout: string) =>
+  (await corral.native.get(`/v1/rollouts/${rollout}`)).body as Record<string, unknown>;
+
+/** Until its first process has ended: what it answers before is true. */
+async function killSandbox({ rolloutId }: Rollout): Promise<void> {
+  const { pid } = await corral.sandboxOf(rolloutId);
+  process.kill(pid, 'SIGKILL');
+  await expect.poll(() => existsSync(`/proc/${pid}`)).toBe(false);
+}
+
+async function append(rollout: Rollout, times: number): Promise<void> {
+  for (let done = 0; done < times; done += 1)
+    expect((await rollout.call('shell', { command: 'echo x >> calls' })).exitCode).toBe(0);
+}
+
+type Play = (rollout: Rollout, times: number) => Promise<number>;
+
+const play: Play = async (rollout, times) => {
+  await append(rollout, times);
+  return (await rollout.grade()).score;
+};
+
+/** The trainer grades. */
+const playOwn: Play = async (rollout, times) => {
+  await append(rollout, times);
+  await rollout.score(times);
+  return times;
+};
+
+/** The rewards as a trainer sees them: a rollout that threw has none. */
+function rewardsOf(fourth: Play, environment = 'counting', others = play): Promise<(number | null)[]> {
+  const one = async (times: number, how: Play) => {
+    await using rollout = open(environment, { item: { id: `${environment}-task` } });
+    // Awaited here, because the rollout is finished with this block.
+    return await how(rollout, times).catch((error: unknown) => {
+      if (error instanceof Discarded || error instanceof Unavailable) return null;
+      throw error;
+    });
+  };
+  return Promise.all([one(1, others), one(3, others), one(2, others), one(4, fourth)]);
+}
+
+const inFlight = (rollout: Rollout) =>
+  expect.poll(() => view(rollout.rolloutId)).toMatchObject({ in_flight: 1 });
+
+describe('four rollouts, one of which loses its sandbox', () => {
+  it('before its first call: it is replaced, and there are four rewards', async () => {
+    const rewards = await rewardsOf(async (rollout, times) => {
+      await rollout.open();
+      const sandbox = async () =>
+        ((await view(rollout.rolloutId))['epoch'] as { sandbox: string } | null)?.sandbox ?? null;
+      await expect.poll(sandbox).not.toBeNull();
+      const first = await sandbox();
+      await killSandbox(rollout);
+      await expect.poll(sandbox).not.toBe(first);
+      return play(rollout, times);
+    });
+    expect(rewards).toEqual([1, 3, 2, 4]);
+  });
+
+  it('in a command: it has no reward, also for code that goes on to grade', async () => {
+    const rewards = await rewardsOf(async (rollout, times) => {
+      await append(rollout, times);
+      const call = rollout.exec('sleep 60', { timeoutS: 90 });
+      const lost = expect(call).rejects.toMatchObject({
+        name: 'Discarded',
+        code: 'sandbox_lost',
+        tainted: true,
+      });
+      await inFlight(rollout);
+      await killSandbox(rollout);
+      await lost;
+      return (await rollout.grade()).score;
+    });
+    expect(rewards).toEqual([1, 3, 2, null]);
+  });
+
+  it('between its last command and its grade: it has no reward', async () => {
+    const rewards = await rewardsOf(async (rollout, times) => {
+      await append(rollout, times);
+      await killSandbox(rollout);
+      return (await rollout.grade()).score;
+    });
+    expect(rewards).toEqual([1, 3, 2, null]);
+  });
+
+  it('while it is graded: it has no reward', async () => {
+    const rewards = await rewardsOf(async (rollout, times) => {
+      await append(rollout, times);
+      const grade = rollout.grade();
+      const lost = grade.then((value) => value.score);
+      lost.catch(() => undefined);
+      await expect.poll(() => view(rollout.rolloutId)).toMatchObject({ state: 'grading' });
+      await killSandbox(rollout);
+      return lost;
+    }, 'slow-grader');
+    expect(rewards).toEqual([1, 3, 2, null]);
+  });
+
+  it('before the score that the trainer brings: the fleet takes none', async () => {
+    const rewards = await rewardsOf(
+      async (rollout, times) => {
+        await append(rollout, times);
+        await killSandbox(rollout);
+        await rollout.score(times);
+        return times;
+      },
+      'own-score',
+      playOwn,
+    );
+    expect(rewards).toEqual([1, 3, 2, null]);
+  });
+});
+
+describe('a rollout', () => {
+  it('survives a gateway that is killed in a command, which runs once', async () => {
+    await using rollout = open('counting');
+    await append(rollout, 3);
+    const call = rollout.exec('echo x >> calls; sleep 4; cat calls');
+    await inFlight(rollout);
+    await corral.killPart('gateway');
+    expect((await call).stdout).toBe('x\n'.repeat(4));
+    expect((await rollout.grade()).score).toBe(4);
+  });
+
+  it('attaches to work that is longer than a request', async () => {
+    await using rollout = open('counting', { client: client(1) });
+    expect((await rollout.exec('echo x >> calls; sleep 4; cat calls')).stdout).toBe('x\n');
+    await using graded = open('slow-grader', { client: client(1) });
+    await graded.exec('echo x >> calls');
+    expect((await graded.grade()).score).toBe(1);
+  });
+
+  it('returns what the policy did to itself, and is scored', async () => {
+    await using rollout = open('counting');
+    const failed = await rollout.call('shell', { command: 'echo x >> calls; exit 3' });
+    expect([failed.outcome, failed.exitCode]).toEqual(['completed', 3]);
+    const killed = await rollout.exec('kill -9 $$');
+    expect([killed.signal, killed.exitCode]).toEqual(['SIGKILL', 137]);
+    const slow = await rollout.exec('echo y; sleep 60', { timeoutS: 1 });
+    expect([slow.timedOut, slow.exitCode, slow.returnCode, slow.stdout]).toEqual([true, null, 124, 'y\n']);
+    for (const written of ['{"command": ', { command: Number.NaN }, { command: 7 }, 'x'.repeat(2_000_000)])
+      expect(await rollout.call('shell', written)).toMatchObject({
+        outcome: 'refused',
+        code: 'bad_arguments',
+      });
+    expect(await rollout.call('no_such_tool', {})).toMatchObject({ code: 'unknown_tool', returnCode: 126 });
+    const half = await rollout.call('shell', { command: "echo '\ud800'" });
+    expect(half.stdout).toBe('\ufffd\n');
+    await expect(rollout.exec('echo \0')).rejects.toThrow(Refused);
+    await expect(rollout.exec('x'.repeat(2_000_000))).rejects.toThrow(Refused);
+    const cut = await rollout.exec('seq 1 200000', { maxOutputBytes: 1000 });
+    expect(cut.stdout).toMatch(/\n\[stdout was cut: only its head and tail are above\]\n$/);
+    expect((await rollout.grade()).score).toBe(1);
+    expect(await rollout.verdict()).toMatchObject({ scorable: true, score: 1 });
+  });
+
+  it('is scored although its policy broke its sandbox as root', async () => {
+    await using rollout = open('rooted', { item: { answer: '42' } });
+    const broke = await rollout.exec('kill -9 1; kill -9 -1');
+    expect([broke.code, broke.exitCode, broke.returnCode]).toEqual(['sandbox_broken', null, 137]);
+    expect((await rollout.grade({ output_text: '41' })).score).toBe(0);
+  });
+
+  it('moves bytes as they are, and refuses files that the policy removed', async () => {
+    await using rollout = open('counting');
+    const bytes = Uint8Array.from({ length: 70_000 }, (_, at) => at % 256);
+    for (const path of ['a b%2Fd?e#f.bin', '/tmp/absolute.bin', 'ü中.bin']) {
+      await rollout.write(path, bytes);
+      expect(Buffer.compare(await rollout.read(path), bytes)).toBe(0);
+    }
+    await rollout.exec(['mkdir', 'folder']);
+    for (const [path, errno] of [
+      ['none', 'ENOENT'],
+      ['folder', 'EISDIR'],
+    ] as const)
+      await expect(rollout.read(path)).rejects.toMatchObject({ name: 'Refused', evidence: { errno } });
+    await expect(rollout.read('/tmp/absolute.bin', 1000)).rejects.toThrow('more than 1000 bytes');
+    await expect(rollout.write('folder', 'x')).rejects.toThrow(Refused);
+    expect(rollout.discarded).toBeNull();
+  });
+
+  it('is refused by name if its environment gives less than its task requires', async () => {
+    await using rollout = open('own-score', { requires: { memory_bytes: 65 * 1024 ** 3 } });
+    await expect(rollout.open()).rejects.toMatchObject({ requirement: 'memory', fix: /sandbox.memory/ });
+    await expect(rollout.score(1)).rejects.toThrow(RequirementsUnmet);
+    await using other = open('own-score');
+    await other.refuse('reward', { wanted: 'a reward', given: 'x'.repeat(3_000), fix: 'correct the task' });
+    await expect(other.exec('true')).rejects.toThrow(RequirementsUnmet);
+    expect(await other.verdict()).toMatchObject({ scorable: false, blame: 'caller' });
+  });
+
+  it.each([
+    ['shell@1', 'wrong', 'unauthorized'],
+    ['nothing', null, 'unknown_environment'],
+  ])('of %s with the key %s stops the job: %s', async (environment, key, code) => {
+    const { gatewayUrl, apiKey } = corral.fleet;
+    const wrong = new Client({ url: gatewayUrl, key: key ?? apiKey, run: 'development' });
+    await using rollout = new Rollout(environment, { client: wrong });
+    for (let tries = 0; tries < 2; tries += 1)
+      await expect(rollout.exec('true')).rejects.toMatchObject({ name: 'Misuse', code });
+    await expect(rollout.grade()).rejects.toThrow(Misuse);
+  });
+
+  it('lives longer than it may be idle while its trainer thinks', async () => {
+    await using rollout = open('brief', { item: { answer: '42' } });
+    await rollout.exec('echo x > kept');
+    const leaseUntilMs = async () => Date.parse(String((await view(rollout.rolloutId))['lease_until']));
+    // The idle time of its environment is 8 s: without heartbeats it would have ended by then.
+    await expect.poll(leaseUntilMs).toBeGreaterThan((await leaseUntilMs()) + 8_000);
+    expect(Buffer.from(await rollout.read('kept')).toString()).toBe('x\n');
+  });
+});
+
+const trainersEnv = () => ({
+  ...process.env,
+  CORRAL_URL: corral.fleet.gatewayUrl,
+  CORRAL_KEY: corral.fleet.apiKey,
+  CORRAL_RUN: 'development',
+});
+
+describe('the packed package', () => {
+  let folder: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'corral-client-'));
+    const into = join(folder, 'node_modules/corral-client');
+    await mkdir(into, { recursive: true });
+    const pack = ['pack', '--silent', '--pack-destination', folder, join(root, 'clients/typescript')];
+    const { stdout } = await promisify(execFile)('npm', pack, { cwd: folder });
+    await promisify(execFile)('tar', [
+      '-xf',
+      join(folder, stdout.trim()),
+      '-C',
+      into,
+      '--strip-components=1',
+    ]);
+  });
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+
+  it('plays the first lines of its page', async () => {
+    const page = readFileSync(join(root, 'docs/clients/typescript.md'), 'utf8');
+    const [, lines = ''] = /```ts\n([^`]*)```/.exec(page) ?? [];
+    await writeFile(
+      join(folder, 'page.mts'),
+      `${lines}\nconsole.log(reward);\n`.replace("'shell'", "'brief'"),
+    );
+    const { stdout } = await promisify(execFile)(process.execPath, ['page.mts'], {
+      cwd: folder,
+      env: trainersEnv(),
+    });
+    expect(stdout).toBe('1\n');
+  });
+
+  it('lets the compiler check calls by the types that it prints of an environment', async () => {
+    const command = join(folder, 'node_modules/corral-client/dist/tool-types-command.js');
+    const { stdout } = await promisify(execFile)(process.execPath, [command, 'brief'], {
+      env: trainersEnv(),
+    });
+    expect(stdout).toContain('readonly "shell": { readonly "command": string };');
+    const program = `${stdout}
+import { Rollout } from 'corral-client';
+const rollout = new Rollout<Tools>('brief');
+await rollout.call('shell', { command: 'true' });
+// @ts-expect-error there is no such argument
+await rollout.call('shell', { cmd: 'true' });
+// @ts-expect-error there is no such tool
+await rollout.call('shel', { command: 'true' });
+`;
+    await writeFile(join(folder, 'typed.mts'), program);
+    const types = ['--types', 'node', '--typeRoots', join(root, 'node_modules/@types')];
+    const options = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2022', ...types];
+    const check = [join(root, 'node_modules/.bin/tsc'), ...options, 'typed.mts'];
+    await promisify(execFile)(process.execPath, check, { cwd: folder });
+  });
+
+  it.each([
+    ['SIGTERM', 'await new Promise(() => setInterval(() => {}, 1000));', null, 'SIGTERM'],
+    ['process.exit', 'process.exit(3);', 3, null],
+    ['an exception', 'throw new Error("mine");', 1, null],
+  ])('leaves no rollout behind after %s', async (how, ending, code, signal) => {
+    const id = `left-${how.replaceAll(/\W/g, '-')}`;
+    const program = `
+import { Rollout } from 'corral-client';
+const rollout = new Rollout('counting', { rolloutId: '${id}' });
+await rollout.exec('true');
+console.log('ready');
+${ending}`;
+    await writeFile(join(folder, `${id}.mjs`), program);
+    const child = spawn(process.execPath, [`${id}.mjs`], {
+      cwd: folder,
+      env: trainersEnv(),
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    const ended = once(child, 'exit');
+    await once(child.stdout, 'data');
+    if (signal !== null) child.kill(signal as NodeJS.Signals);
+    expect(await ended).toEqual([code, signal]);
+    expect(await view(id)).toMatchObject({ closed_by: 'deleted' });
+  });
+});

@@ -1,0 +1,94 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+
+/** A server at the gateway's address that answers what a test wants: a proxy, a fleet in trouble, or nothing. */
+export type Said = {
+  readonly status: number;
+  readonly body: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+};
+/** From the request's line and its number: the answer; null hangs up, `silence` never answers. */
+export type Say = (line: string, number: number) => Said | null | 'silence';
+
+export const failure = (code: string, status: number, also: object = {}): Said => ({
+  status,
+  headers: { 'retry-after': '0' },
+  body: {
+    error: {
+      code,
+      blame: 'infrastructure',
+      message: 'said',
+      rollout_id: null,
+      admitted: 'no',
+      retryable: true,
+      tainted: false,
+      evidence: {},
+      ...also,
+    },
+  },
+});
+
+export const opened: Said = {
+  status: 201,
+  body: { run: 'r', attempt: 1, version: 'v', ahead: null, lease_until: '2099-01-01T00:15:00.000Z' },
+};
+
+export const result = (also: object = {}): Said => ({
+  status: 200,
+  body: {
+    call_id: 'c',
+    outcome: 'completed',
+    code: null,
+    exit_code: 0,
+    signal: null,
+    output: '',
+    stdout: '',
+    stderr: '',
+    truncated: { stdout: false, stderr: false, total_bytes: 0 },
+    timed_out: false,
+    oom_killed: false,
+    duration_ms: 1,
+    waited_ms: 1,
+    epoch: null,
+    replayed: false,
+    ...also,
+  },
+});
+
+/** Opens and finishes whatever comes, and says these to the calls, one after the other; the last one again and again. */
+export function afterOpen(...said: readonly (Said | null | 'silence')[]): Say {
+  const left = [...said];
+  return (line) => {
+    if (!/\/(?:exec|calls)(?:\/|\?|$)/.test(line)) return opened;
+    return (left.length > 1 ? left.shift() : left[0]) ?? null;
+  };
+}
+
+export type Stranger = AsyncDisposable & {
+  readonly url: string;
+  readonly heard: readonly { readonly line: string; readonly body: Record<string, unknown> | null }[];
+};
+
+export async function stranger(say: Say): Promise<Stranger> {
+  const heard: { line: string; body: Record<string, unknown> | null }[] = [];
+  const answer = async (request: IncomingMessage, response: ServerResponse) => {
+    const body = await text(request);
+    const line = `${request.method} ${request.url}`;
+    heard.push({ line, body: body === '' ? null : (JSON.parse(body) as Record<string, unknown>) });
+    const said = say(line, heard.length);
+    if (said === 'silence') return;
+    if (said === null) return void request.socket.resetAndDestroy();
+    const content = typeof said.body === 'string' ? said.body : JSON.stringify(said.body);
+    response.writeHead(said.status, said.headers).end(content);
+  };
+  const server = createServer((request, response) => void answer(request, response));
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const stop = () =>
+    new Promise<void>((resolve) => {
+      server.close(() => resolve());
+      server.closeAllConnections();
+    });
+  return { url: `http://127.0.0.1:${port}`, heard, [Symbol.asyncDispose]: stop };
+}
