@@ -50,6 +50,8 @@ class Asked:
     content: bytes | None = None
     most_bytes: int | None = None
     silent_s: float = PROMPT_S
+    is_probe: bool = False
+    """Whether it is an adapter's own question, whose refusal says nothing of the rollout."""
     troubles: list[CorralError] = field(default_factory=list[CorralError])
     """What stands in its way now, the latest last; empty while all is well. Whoever stops waiting then was not kept waiting
     by the command."""
@@ -140,7 +142,7 @@ def _of_corral(asked: Asked, answer: Answer) -> Reply | Again | CorralError:
         is_bytes = asked.route.method == "GET" and asked.route.of == "file"
         return Reply(answer.status, {} if is_bytes else _object(answer), answer)
     failure = read_failure(_object(answer))
-    error = error_of(failure, asked.route.of)
+    error = error_of(failure, asked.route.of, was_sent_before=bool(asked.troubles))
     return Again(error, answer.retry_after_s) if failure.retryable and not failure.tainted else error
 
 
@@ -158,7 +160,7 @@ def _of_broken(gateway: Gateway, asked: Asked, broken: Broken) -> Again | Corral
     message = f"{asked.route.method} {gateway.url}: {broken.reason}"
     if broken.is_ours:
         return Misuse(own_failure("invalid_request", message, "caller"))
-    admitted = "unknown" if broken.was_sent and asked.route.of in ("act", "file") else "no"
+    admitted = "unknown" if broken.was_sent and asked.route.of in ("act", "attach", "file") else "no"
     failure = own_failure("gateway_unreachable", message, "infrastructure")
     return Again(Unavailable(replace(failure, retryable=True, admitted=admitted)), None)
 

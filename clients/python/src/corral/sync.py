@@ -151,6 +151,7 @@ class Rollout:
         user: Literal["policy", "root"] | None = None,
         merge: bool = False,
         max_output_bytes: int | None = None,
+        probe: bool = False,
         call_id: str | None = None,
     ) -> CallResult:
         return _wait(
@@ -163,6 +164,7 @@ class Rollout:
                 user=user,
                 merge=merge,
                 max_output_bytes=max_output_bytes,
+                probe=probe,
                 call_id=call_id,
             )
         )
