@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { Environment } from '#src/model/environment.ts';
+import { longestCommandMs } from '#src/protocol/native/calls.ts';
 import {
   EnvironmentParams,
   EnvironmentsAnswer,
@@ -23,14 +24,14 @@ export function environmentRoutes(app: App, core: GatewayCore): void {
     '/environments/:name/tools',
     {
       schema: {
-        summary: "The tools and grader of a training job's configuration",
+        summary: "The tools and grader of a training job's configuration, and the limits of each command",
         params: EnvironmentParams,
         response: { 200: TrainingJobAnswer },
       },
     },
     async (request) => {
       const environment = await core.environment(environmentRef(request.params.name));
-      return { ...toolDefinitions(environment, endpointOf(request)) };
+      return { ...toolDefinitions(environment, endpointOf(request)), limits: presentLimits(environment) };
     },
   );
 }
@@ -40,6 +41,16 @@ function endpointOf(request: FastifyRequest): JobEndpoint {
   return {
     baseUrl: `${request.protocol}://${request.host}`,
     headers: { authorization: 'Bearer <API key>', 'x-corral-run': callerOf(request, 'native').run },
+  };
+}
+
+/** What an adapter must know before it opens a rollout, so that it need not find out by a failed command. */
+function presentLimits({ template, limits }: Environment) {
+  return {
+    run_as: template.runAs,
+    folders: template.folders ?? [],
+    longest_timeout_s: longestCommandMs / 1000,
+    output_bytes: limits.outputBytes,
   };
 }
 

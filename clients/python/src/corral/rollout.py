@@ -333,7 +333,8 @@ class Rollout:
         if not is_held(self._held):
             return
         try:
-            await exchange(await pool_of_loop(), self._gateway, self._asked(FINISH), FINISH_PATIENCE_S)
+            patience_s = min(FINISH_PATIENCE_S, self._gateway.patience_s)
+            await exchange(await pool_of_loop(), self._gateway, self._asked(FINISH), patience_s)
         except (Discarded, Misuse, RequirementsUnmet) as error:
             log.debug("the rollout %s had ended: %s", self.rollout_id, error)
             # An open whose answer was never heard may still land: then it is deleted at the end of the process.
@@ -371,7 +372,7 @@ class Rollout:
             if self._is_served:
                 return await exchange(pool, self._gateway, asked)
             with logging_why(pool, self._held, self._open_body, asked):
-                reply = await exchange(pool, self._gateway, asked)
+                reply = await exchange(pool, self._gateway, replace(asked, is_watched=True))
             self._is_served = asked.route is not OPEN
             return reply
         except asyncio.CancelledError:

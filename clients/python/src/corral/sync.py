@@ -20,7 +20,7 @@ from . import client as _client
 from . import rollout as _rollout
 from .client import HOLD_S, PATIENCE_S
 from .errors import CorralError
-from .results import CallResult, Grade, Opened, Verdict
+from .results import CallResult, Grade, Limits, Opened, Verdict
 from .rollout import LONGEST_FILE_BYTES
 
 T = TypeVar("T")
@@ -88,6 +88,9 @@ class Client:
 
     def tools(self, environment: str) -> dict[str, Any]:
         return _wait(self.asynchronous.tools(environment))
+
+    def limits(self, environment: str) -> Limits:
+        return _wait(self.asynchronous.limits(environment))
 
 
 class Rollout:

@@ -42,7 +42,7 @@ class SandboxEnvironment(BaseEnvironment):
         return "corral"
 
     @classmethod
-    def preflight(cls) -> None:
+    def preflight(cls, kwargs: dict[str, Any] | None = None) -> None:
         try:
             Client()
         except CorralError as error:
