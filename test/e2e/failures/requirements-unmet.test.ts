@@ -54,15 +54,18 @@ test.each([
   expectFailure(answer, { ...unmet, evidence: of(requirement) });
 });
 
+/** The image's root folders are root's, or read-only where the machine can give a sandbox no writable root. */
+const notWritable = /EACCES|EROFS/;
+
 test.each([
-  ['workdir', 'that is read-only', { workdir: '/app' }, 'EROFS'],
-  ['workdir', 'that is absent', { workdir: '/srv/none' }, 'ENOENT'],
-  ['folder', 'that commands cannot create', { folders: ['/logs', '/tests'] }, 'EROFS'],
-  ['user', 'that the image lacks', { user: 'dev' }, 'no such user'],
+  ['workdir', 'that commands cannot write', { workdir: '/app' }, notWritable],
+  ['workdir', 'that is absent', { workdir: '/srv/none' }, /ENOENT/],
+  ['folder', 'that commands cannot create', { folders: ['/logs', '/tests'] }, notWritable],
+  ['user', 'that the image lacks', { user: 'dev' }, /no such user/],
 ])('a %s %s is refused before the first call, and never scored', async (requirement, what, requires, why) => {
   const rollout = `bound-${requirement}-${what.replaceAll(' ', '-')}`;
   expect(await open(rollout, requires)).toMatchObject({ status: 201 });
-  const message = expect.stringContaining(why);
+  const message = expect.stringMatching(why);
   expectFailure(await run(rollout), { ...unmet, message, evidence: of(requirement) });
   expectFailure(await run(rollout, 'c2'), { ...unmet, evidence: of(requirement) });
   const score = await corral.native.post(`/v1/rollouts/${rollout}/finish`, { score: 0 });

