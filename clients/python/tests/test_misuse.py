@@ -154,7 +154,7 @@ async def test_a_probe_that_lost_its_sandbox_keeps_the_rollout_from_a_score():
                 await rollout.grade()
 
 
-async def test_a_probe_beside_a_call_takes_no_mistake_of_the_call_with_it():
+async def test_a_probe_next_to_a_call_does_not_take_back_the_calls_mistake():
     expired = failure("unauthorized", 401, blame="caller", retryable=False)
 
     def say(line: str, _number: int) -> bytes:

@@ -143,7 +143,7 @@ def read_call(body: Json) -> CallResult:
 
 
 def _told(body: Json, outcome: Outcome) -> str:
-    """The stream, or why nothing ran: else whoever shows streams alone shows an exit code without a word."""
+    """The stream, or why nothing ran: else a framework that shows only streams shows an exit code without a reason."""
     stderr = _text(body, "stderr")
     return _text(body, "output") if outcome == "refused" and stderr == "" else stderr
 

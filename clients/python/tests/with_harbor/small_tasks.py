@@ -109,7 +109,8 @@ async def play_job(
 
 def error_of(trial: TrialResult) -> str | None:
     """The name that Harbor goes by."""
-    return None if trial.exception_info is None else trial.exception_info.exception_type
+    error = trial.exception_info
+    return error.exception_type if error else None
 
 
 def messages(trials: Sequence[TrialResult]) -> list[str]:

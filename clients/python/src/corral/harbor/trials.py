@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from harbor.models.trial.error_policy import ERROR_POLICIES
 from harbor.models.trial.result import ExceptionInfo, TimingInfo, TrialResult
 
-from ..errors import Discarded, Unavailable
+from ..errors import Lost
 from ..results import Verdict
 from ..rollout import Rollout
 from .failing import OWN_PROGRAM_FAILED, exceptions_of, find_refusal_in
@@ -65,6 +65,6 @@ async def _verdict_of(trial_id: str) -> Verdict | None:
         try:
             # Nothing is opened by asking.
             return await Rollout("", rollout_id=trial_id, attempt=attempt).verdict()
-        except (Discarded, Unavailable):
+        except Lost:
             continue
     return None
