@@ -169,8 +169,8 @@ const e2bPartsOf = (parts: GatewayParts): E2bParts => ({
 function listRoutes(app: App): readonly DescribedRoute[] {
   const routes: DescribedRoute[] = [];
   app.addHook('onRoute', ({ method, url, schema }) => {
-    // Processes of the fleet ask there, and no client.
-    if (url === fleetEventsPath) return;
+    // Processes of the fleet ask there, and no client. The wildcards of E2B only refuse.
+    if (url === fleetEventsPath || /^\/e2b(?:\/runs\/:run)?\/\*$/.test(url)) return;
     const described: RouteSchema = schema ?? {};
     if (described.operationId === undefined)
       throw new Error(`${url} has no operationId: add one to its schema, and a summary`);

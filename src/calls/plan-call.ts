@@ -215,6 +215,8 @@ function notRoot({ name }: Environment): Failure {
   return new Failure(
     'invalid_request',
     `commands of environment ${name} do not run as root: its sandbox needs run_as: root, or leave user out`,
+    // A harness may let the model choose the user: its clients must not take that for the job's mistake.
+    { evidence: { user: 'root' } },
   );
 }
 

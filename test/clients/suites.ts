@@ -60,12 +60,21 @@ const harbor: Suite = {
   ],
 };
 
+/** The same tests with the version before. */
+const before = (suite: Suite, version: string): Suite => ({
+  ...suite,
+  name: `${suite.name}-${version}`,
+  lock: suite.lock.replace('.txt', `${version}.txt`),
+  isSlow: true,
+});
+
 export const suites: readonly Suite[] = [
   core,
+  before(harbor, '25'),
   harbor,
   adapter('verifiers'),
   adapter('e2b'),
-  overE2b('harbor'),
+  before(overE2b('harbor'), '25'),
   overE2b('verifiers'),
   adapter('trl', true),
 ];

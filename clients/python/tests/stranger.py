@@ -60,6 +60,7 @@ class Stranger:
         self.say = say
         self.url = ""
         self.heard: list[tuple[str, Any]] = []
+        self.heads: list[str] = []
 
     def bodies(self, path: str) -> list[Any]:
         return [body for line, body in self.heard if path in line]
@@ -71,6 +72,7 @@ class Stranger:
                 length = int(head.partition("content-length: ")[2].partition("\r\n")[0] or 0)
                 content = await reader.readexactly(length)
                 line = head.partition(" http/")[0]
+                self.heads.append(head)
                 self.heard.append((line, json.loads(content) if content else None))
                 said = self.say(line, len(self.heard))
                 if said is None:

@@ -11,7 +11,7 @@ import pytest
 from fleet import Fleet
 
 import corral
-from corral import routes, sync
+from corral import routes, sync, writing
 from corral.errors import Admitted, Blame
 from corral.failures import MEANINGS
 from corral.results import Outcome, read_call, read_failure, read_grade, read_opened, read_verdict
@@ -128,6 +128,13 @@ def test_each_field_that_is_sent_is_known_and_none_is_missing(document: Any, rou
     schema = next(each for each in body.get("anyOf", [body]) if each["type"] == "object")
     assert SENT[route] <= set(schema["properties"])
     assert set(schema.get("required", [])) <= SENT[route]
+
+
+def test_the_bounds_of_a_command_are_those_of_the_gateway(document: Any):
+    fields = schema_of(operation(document, routes.EXEC)["requestBody"])["properties"]
+    assert fields["argv"]["maxItems"] == writing.MOST_WORDS
+    assert fields["timeout_s"]["maximum"] == writing.LONGEST_COMMAND_S
+    assert fields["max_output_bytes"]["maximum"] == writing.MOST_OUTPUT_BYTES
 
 
 def test_nothing_else_takes_a_body(document: Any):

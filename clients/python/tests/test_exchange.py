@@ -160,7 +160,7 @@ async def test_a_stranger_is_a_mistake_at_first_and_an_accident_once_the_gateway
         ("rollout_expired", 410, {"blame": "caller", "retryable": False}, corral.Discarded),
         ("run_closed", 409, {"blame": "caller", "retryable": False}, corral.Discarded),
         ("unclassified", 500, {"retryable": False}, corral.Discarded),
-        ("call_conflict", 409, {"blame": "caller", "retryable": False}, corral.Misuse),
+        ("unauthorized", 401, {"blame": "caller", "retryable": False}, corral.Misuse),
         ("a_newer_one", 503, {"retryable": False}, corral.Discarded),
         ("a_newer_one", 400, {"blame": "caller", "retryable": False}, corral.Misuse),
         ("payload_too_large", 413, {"blame": "caller", "retryable": False}, corral.Refused),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { entriesIn } from './filesystem-routes.ts';
+import { absolute, entriesIn } from './filesystem-routes.ts';
 
 const told = (...entries: readonly (readonly [string, string, string])[]) =>
   entries
@@ -27,6 +27,29 @@ test('types, modes and links are read from what stat says', () => {
     ['l', 'FILE_TYPE_SYMLINK', '/etc'],
     ['p', 'FILE_TYPE_UNSPECIFIED', undefined],
   ]);
+});
+
+test('entries come in the order of their paths', () => {
+  const entries = entriesIn(
+    told(['./b', meta('81a4'), ''], ['./a/c', meta('81a4'), ''], ['./a', meta('41ed'), '']),
+    '/w',
+  );
+  expect(entries.map(({ path }) => path)).toEqual(['/w/a', '/w/a/c', '/w/b']);
+});
+
+test.each([
+  ['/logs/', '/workspace', '/logs'],
+  ['/logs/../tests', '/workspace', '/tests'],
+  ['notes', '/workspace', '/workspace/notes'],
+  ['~/notes', '/workspace', '/workspace/notes'],
+  ['.', '/workspace', '/workspace'],
+  ['/', '/workspace', '/'],
+  // What the sandbox says of its folder is the policy's word: it is no way elsewhere for an absolute path.
+  ['/logs/a', '/etc', '/logs/a'],
+  ['notes', '../../etc', '/notes'],
+  ['notes', '/workspace/../etc', '/notes'],
+])('%s, where commands start in %s, is %s', (path, folder, expected) => {
+  expect(absolute(path, folder)).toBe(expected);
 });
 
 test('what is no entry is none', () => {

@@ -1,3 +1,4 @@
+import { posix } from 'node:path';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ListDirRequest, MoveRequest, PathRequest } from '#src/protocol/e2b/data.ts';
 import { described, Empty, Entries, type EntryInfo, OneEntry } from '#src/protocol/e2b/described.ts';
@@ -6,7 +7,7 @@ import type { App } from '../http/app.ts';
 import { takeCall } from '../http/taking.ts';
 import { answerWord, type Word } from './connect-wire.ts';
 import { addressedBy, checkUser } from './identify.ts';
-import { asArgument, withoutEnd } from './paths.ts';
+import { asArgument, inSandbox, withoutEnd } from './paths.ts';
 import type { E2bParts } from './parts.ts';
 
 /**
@@ -52,7 +53,7 @@ export function filesystemRoutes(app: App, parts: E2bParts): void {
       path,
     );
     if (told.kind === 'word') return answerWord(reply, told.word, told.message);
-    return { entries: entriesIn(told.text, path) };
+    return { entries: entriesIn(told.text, absolute(path, told.folder)) };
   });
 }
 
@@ -67,11 +68,20 @@ async function tellOne(
   if (told.kind === 'word') return answerWord(reply, told.word, told.message);
   const [entry] = entriesIn(told.text, null);
   if (entry === undefined) return answerWord(reply, 'not_found', `path '${path}' does not exist`);
-  return { entry: { ...entry, path } };
+  return { entry: { ...entry, path: absolute(path, told.folder) } };
+}
+
+/**
+ * Of a path that a client asked for. `folder`, where commands start, is the sandbox's word: it stands before relative paths alone,
+ * and only if it is a folder's plain name.
+ */
+export function absolute(path: string, folder: string): string {
+  const isPlain = folder.startsWith('/') && posix.normalize(folder) === folder;
+  return withoutEnd(posix.resolve(isPlain ? folder : '/', inSandbox(path))) || '/';
 }
 
 type Told =
-  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'text'; readonly folder: string; readonly text: string }
   | { readonly kind: 'word'; readonly word: Word; readonly message: string };
 
 /** A client waits a minute; a folder that takes so long to walk is the sandbox's own. */
@@ -90,12 +100,17 @@ async function runCommand(
   checkUser(request);
   const call = takeCall(request, `e2b-files-${random.text(12)}`);
   const [script = '', ...args] = command;
-  const argv = ['/bin/sh', '-c', script, 'sh', ...args];
+  const argv = ['/bin/sh', '-c', `${tellFolder}\n${script}`, 'sh', ...args];
   const times = { timeoutMs: commandMs, waitMs: requestMs };
   const result = await core.exec(caller, { rollout, call, argv, maxOutputBytes: listBytes, ...times });
   const word = wordOf(result);
-  if (word === null) return { kind: 'text', text: result.stdout };
+  if (word === null) return toldIn(result.stdout);
   return { kind: 'word', word, message: messageOf(word, path, result.stderr || result.output) };
+}
+
+function toldIn(stdout: string): Told {
+  const end = stdout.indexOf('\0');
+  return { kind: 'text', folder: stdout.slice(0, Math.max(0, end)), text: stdout.slice(end + 1) };
 }
 
 const saidLength = 300;
@@ -111,6 +126,8 @@ function messageOf(word: Word, path: string, said: string): string {
  * the policy's and may hold anything but NUL, so NUL is what stands between them, and a name alone is never read as anything else:
  * a path that a client writes to on its own machine is put together here, of a folder that it asked for and a name without `/`.
  */
+
+const tellFolder = `printf '%s\\0' "$PWD"`;
 
 /** Prints a path, what `stat` says, and where a link leads. A file that has gone meanwhile is left out. */
 const tell = `tell() {
@@ -172,7 +189,7 @@ export function entriesIn(text: string, folder: string | null): EntryInfo[] {
     const entry = entryOf(path, meta, link, folder);
     if (entry !== null) entries.push(entry);
   }
-  return entries;
+  return entries.toSorted((one, other) => (one.path < other.path ? -1 : 1));
 }
 
 function entryOf(path: string, meta: string, link: string, folder: string | null): EntryInfo | null {

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { credentialsOf } from '#src/access/authorise.ts';
+import type { Failure } from '#src/failure/failure.ts';
 import { runId } from '#src/model/ids.ts';
 import type { PeerTokens } from '#src/platform/tokens.ts';
 import type { Caller, RolloutRef } from '../core-interface.ts';
@@ -55,7 +56,22 @@ function passFor(request: FastifyRequest, pass: Pass | null): Pass | null {
   return pass?.sandbox === headerOf(request, 'e2b-sandbox-id') ? pass : null;
 }
 
+/** Where E2B's daemon listens in a sandbox: the one port that is served, under the gateway's address. */
+const envdPort = '49983';
+/** What `get_host` of E2B's SDK is for. */
+const noPorts =
+  'sandboxes publish no ports, so get_host leads nowhere; send the request from inside, as a command (curl)';
+/** At most so much of an address is repeated to its sender. */
+const shownLength = 200;
+
+/** For an address that does not exist: it may have been meant for a port of a sandbox. */
+export function refuseAddress({ method, url }: Pick<FastifyRequest, 'method' | 'url'>): Failure {
+  return invalid(`there is no ${method} ${url.split('?', 1)[0]?.slice(0, shownLength)} here; ${noPorts}`);
+}
+
 export function addressedBy(request: FastifyRequest): Addressed {
+  const port = headerOf(request, 'e2b-sandbox-port') ?? envdPort;
+  if (port !== envdPort) throw refuseAddress(request);
   const id = headerOf(request, 'e2b-sandbox-id');
   if (id === null) throw invalid('no sandbox is named; send the header E2b-Sandbox-Id');
   const pass = request.state?.pass ?? null;

@@ -1,12 +1,18 @@
+import type { FastifyRequest } from 'fastify';
 import type { App } from '../http/app.ts';
 import { type Authentication, createRequireScope } from '../http/identify.ts';
 import { controlRoutes } from './control-routes.ts';
 import { fileRoutes } from './file-routes.ts';
 import { filesystemRoutes } from './filesystem-routes.ts';
-import { createRequirePass } from './identify.ts';
+import { createRequirePass, refuseAddress } from './identify.ts';
 import type { E2bParts } from './parts.ts';
 import { processRoutes } from './process-routes.ts';
 import { templateRoutes } from './templates.ts';
+
+/** Before anything of the body is read: who sends it may have no key. */
+async function refuse(request: FastifyRequest): Promise<never> {
+  throw refuseAddress(request);
+}
 
 /**
  * The wire of E2B's sandboxes, for clients that speak nothing else (its SDK, Harbor, verifiers), under the address that they are
@@ -31,5 +37,7 @@ export function e2bRoutes(app: App, parts: E2bParts, authentication: Authenticat
       },
       { prefix },
     );
+    // `get_host` of the SDK is this address: what is sent there was meant for a port of the sandbox.
+    app.all(`${prefix}/*`, { onRequest: refuse }, refuse);
   }
 }

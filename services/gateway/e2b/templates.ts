@@ -100,6 +100,8 @@ type Deps = {
 
 /** The environment of images that name no other. */
 const usualEnvironment = 'sandbox';
+/** What the SDK asks for if its user names no template, and the environment that serves it if nothing else has the name. */
+const defaultTemplate = { name: 'base', environment: 'shell' };
 
 /** Templates have one tag, which may be written or left out. */
 function untagged(name: string): string | null {
@@ -112,7 +114,10 @@ async function findTemplate(deps: Deps, tenant: TenantId, name: string): Promise
   const alias = untagged(name);
   if (alias === null || alias === '') return null;
   if (isEnvironment(deps, alias)) return { environment: alias, image: null };
-  return deps.aliases.named(tenant, alias);
+  const named = await deps.aliases.named(tenant, alias);
+  if (named !== null || alias !== defaultTemplate.name) return named;
+  const { environment } = defaultTemplate;
+  return isEnvironment(deps, environment) ? { environment, image: null } : null;
 }
 
 function isEnvironment({ core }: Deps, name: string): boolean {

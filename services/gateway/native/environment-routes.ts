@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { Environment } from '#src/model/environment.ts';
+import { longestCommandMs } from '#src/protocol/native/calls.ts';
 import {
   EnvironmentParams,
   EnvironmentsAnswer,
@@ -30,7 +31,7 @@ export function environmentRoutes(app: App, core: GatewayCore): void {
     {
       schema: {
         operationId: 'getEnvironmentTools',
-        summary: "The tools and grader of a training job's configuration",
+        summary: "The tools and grader of a training job's configuration, and the limits of each command",
         params: EnvironmentParams,
         response: { 200: TrainingJobAnswer },
       },
@@ -38,7 +39,8 @@ export function environmentRoutes(app: App, core: GatewayCore): void {
     async (request) => {
       const environment = await core.environment(environmentRef(request.params.name));
       const { tools, grader, functions } = toolDefinitions(environment, endpointOf(request));
-      return { tools: [...tools], grader, functions: [...functions] };
+      const limits = presentLimits(environment);
+      return { tools: [...tools], grader, functions: [...functions], limits };
     },
   );
 }
@@ -48,6 +50,16 @@ function endpointOf(request: FastifyRequest): JobEndpoint {
   return {
     baseUrl: `${request.protocol}://${request.host}`,
     headers: { authorization: 'Bearer <API key>', 'x-corral-run': callerOf(request, 'native').run },
+  };
+}
+
+/** What an adapter must know before it opens a rollout, so that it need not find out by a failed command. */
+function presentLimits({ template, limits }: Environment) {
+  return {
+    run_as: template.runAs,
+    folders: [...(template.folders ?? [])],
+    longest_timeout_s: longestCommandMs / 1000,
+    output_bytes: limits.outputBytes,
   };
 }
 

@@ -39,6 +39,14 @@ export const TrainingJobAnswer = Type.Object(
         }),
       }),
     ),
+    limits: Type.Object({
+      run_as: Type.Union([Type.Literal('user'), Type.Literal('root')]),
+      folders: Type.Array(Type.String(), {
+        description: 'writable by commands, in addition to the workspace',
+      }),
+      longest_timeout_s: Type.Number(),
+      output_bytes: Type.Integer({ description: 'of one output of a tool' }),
+    }),
   },
   { title: 'TrainingJob' },
 );

@@ -179,3 +179,11 @@ test('an address that is not there is the caller’s, in its own words', async (
     message: expect.stringContaining('there is no POST'),
   });
 });
+
+test('an address without a key, as get_host leads to, says that sandboxes publish no ports', async () => {
+  const answer = await get('/runs/nightly/index.html', {});
+  expect([answer.status, await answer.json()]).toMatchObject([
+    400,
+    { message: expect.stringContaining('publish no ports') },
+  ]);
+});

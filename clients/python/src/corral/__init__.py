@@ -4,15 +4,16 @@
         result = await rollout.exec("make test")
         reward = (await rollout.grade({"output_text": answer})).score
 
-`corral.sync` has the same without an event loop. What went wrong of the machinery is a `CorralError`: leave the rollout out
-of its group. `RequirementsUnmet` concerns its whole task; `Misuse` is to stop the job.
+`corral.sync` has the same without an event loop. An infrastructure failure is `Lost`: leave the rollout out of its group.
+`RequirementsUnmet` concerns its whole task; `Misuse` is to stop the job. All are a `CorralError`.
 """
 
 from . import sync
 from .client import Client
-from .errors import CorralError, Discarded, Failure, Misuse, Refused, RequirementsUnmet, Unavailable
-from .results import CallResult, Grade, Opened, Truncated, Verdict
+from .errors import CorralError, Discarded, Failure, Lost, Misuse, Refused, RequirementsUnmet, Unavailable
+from .results import CallResult, Grade, Limits, Opened, Truncated, Verdict
 from .rollout import Rollout
+from .version import __version__
 
 __all__ = [
     "CallResult",
@@ -21,6 +22,8 @@ __all__ = [
     "Discarded",
     "Failure",
     "Grade",
+    "Limits",
+    "Lost",
     "Misuse",
     "Opened",
     "Refused",
@@ -29,5 +32,6 @@ __all__ = [
     "Truncated",
     "Unavailable",
     "Verdict",
+    "__version__",
     "sync",
 ]

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from .errors import Misuse
 from .exchange import Asked, Gateway, exchange, own_failure
 from .pool import pool_of_loop
+from .results import Limits, NotCorral, read_limits
 from .routes import PREWARM, TOOLS
 from .writing import json_text
 
@@ -67,6 +68,16 @@ class Client:
         """The environment's tools and grader as a training job names them, with what each tool is described by."""
         asked = Asked(TOOLS, TOOLS.at(name=environment))
         return (await exchange(await pool_of_loop(), self.gateway, asked)).body
+
+    async def limits(self, environment: str) -> Limits:
+        """What the environment gives each command: its user, writable folders, longest timeout, kept output."""
+        asked = Asked(TOOLS, TOOLS.at(name=environment))
+        reply = await exchange(await pool_of_loop(), self.gateway, asked)
+        try:
+            return read_limits(reply.body["limits"])
+        except (KeyError, NotCorral) as error:
+            message = f"the fleet does not list the limits of an environment ({error}): it is older than this client"
+            raise _misuse(message) from None
 
 
 def _url(text: str | None) -> str:

@@ -1,4 +1,4 @@
-"""Every way in which a rollout can fail that is not the policy's own, as five exceptions.
+"""Every way in which a rollout can fail that is not the policy's own, as a few exceptions.
 
 What the policy did is never an exception: exit codes, time-outs, bad arguments and broken sandboxes are results
 (`corral.CallResult`). So whoever catches nothing at all already tells the truth, and whoever catches `CorralError` leaves
@@ -86,11 +86,15 @@ class CorralError(Exception):
         return type(self)(replace(self.failure, rollout_id=rollout_id))
 
 
-class Discarded(CorralError):
+class Lost(CorralError):
+    """An infrastructure failure has left this rollout without a score. Leave it out of its group's mean."""
+
+
+class Discarded(Lost):
     """The rollout can never be scored: its sandbox was lost, or it has ended. Leave it out of its group's mean."""
 
 
-class Unavailable(CorralError):
+class Unavailable(Lost):
     """No sandbox or no gateway within the patience of the client, or a sandbox that cannot start: then the fleet says so after
     three, and `message` has the reason. For a trainer the same as `Discarded`."""
 

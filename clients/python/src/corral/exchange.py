@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -19,6 +20,9 @@ from .pool import Pool
 from .results import NotCorral, read_failure
 from .routes import Route
 from .transport import Answer, Broken, Request, send
+from .version import USER_AGENT
+
+log = logging.getLogger("corral")
 
 # The gateway answers within `wait_s`; what comes later than this is lost on the way.
 OVERDUE_S: Final = 30.0
@@ -26,6 +30,9 @@ OVERDUE_S: Final = 30.0
 PROMPT_S: Final = 60.0
 FIRST_PAUSE_S: Final = 0.2
 LONGEST_PAUSE_S: Final = 5.0
+# For a gateway that this process has never reached: longer than one takes to start again, and short for a wrong address.
+FIRST_CONTACT_S: Final = 15.0
+REPORT_EVERY_S: Final = 60.0
 
 
 @dataclass(frozen=True)
@@ -50,6 +57,10 @@ class Asked:
     content: bytes | None = None
     most_bytes: int | None = None
     silent_s: float = PROMPT_S
+    is_watched: bool = False
+    """Whether `waiting` logs why it takes so long."""
+    is_probe: bool = False
+    """Whether it is an adapter's own question, whose refusal says nothing of the rollout."""
     troubles: list[CorralError] = field(default_factory=list[CorralError])
     """What stands in its way now, the latest last; empty while all is well. Whoever stops waiting then was not kept waiting
     by the command."""
@@ -76,7 +87,8 @@ async def exchange(pool: Pool, gateway: Gateway, asked: Asked, patience_s: float
     """Raises a CorralError, and nothing else."""
     clock = asyncio.get_running_loop().time
     patience = gateway.patience_s if patience_s is None else patience_s
-    until = clock() + patience
+    began = clock()
+    until = began + patience
     tries = 0
     while True:
         left_s = until - clock()
@@ -87,11 +99,25 @@ async def exchange(pool: Pool, gateway: Gateway, asked: Asked, patience_s: float
         if isinstance(found, CorralError):
             raise found
         asked.troubles.append(found.error)
+        _report(pool, gateway, asked, found.error, clock())
+        if gateway.url not in pool.met and found.error.admitted == "no":
+            until = min(until, began + FIRST_CONTACT_S)
         pause = pause_s(tries, found.retry_after_s, random.random())
         if clock() + pause > until:
-            raise _out_of_patience(found.error, patience)
+            raise _out_of_patience(found.error, clock() - began)
         await asyncio.sleep(pause)
         tries += 1
+
+
+def _report(pool: Pool, gateway: Gateway, asked: Asked, error: CorralError, now: float) -> None:
+    """Logs what is tried again: each code at its first failure and once a minute, for all rollouts together."""
+    if (
+        asked.is_watched
+        or now - pool.reported.get((gateway.url, error.code), -REPORT_EVERY_S) < REPORT_EVERY_S
+    ):
+        return
+    pool.reported[gateway.url, error.code] = now
+    log.warning("%s %s failed and is tried again: %s", asked.route.method, asked.path, error)
 
 
 def pause_s(tries: int, retry_after_s: float | None, chance: float) -> float:
@@ -104,7 +130,11 @@ def pause_s(tries: int, retry_after_s: float | None, chance: float) -> float:
 def request_of(gateway: Gateway, asked: Asked, left_s: float) -> Request:
     hold_s = max(1, int(min(gateway.hold_s, left_s)))
     content, content_type = _content(asked)
-    headers = {"authorization": f"Bearer {gateway.key}", "content-type": content_type}
+    headers = {
+        "authorization": f"Bearer {gateway.key}",
+        "content-type": content_type,
+        "user-agent": USER_AGENT,
+    }
     if gateway.run is not None:
         headers["x-corral-run"] = gateway.run
     return Request(
@@ -140,7 +170,7 @@ def _of_corral(asked: Asked, answer: Answer) -> Reply | Again | CorralError:
         is_bytes = asked.route.method == "GET" and asked.route.of == "file"
         return Reply(answer.status, {} if is_bytes else _object(answer), answer)
     failure = read_failure(_object(answer))
-    error = error_of(failure, asked.route.of)
+    error = error_of(failure, asked.route.of, was_sent_before=bool(asked.troubles))
     return Again(error, answer.retry_after_s) if failure.retryable and not failure.tainted else error
 
 
@@ -158,7 +188,7 @@ def _of_broken(gateway: Gateway, asked: Asked, broken: Broken) -> Again | Corral
     message = f"{asked.route.method} {gateway.url}: {broken.reason}"
     if broken.is_ours:
         return Misuse(own_failure("invalid_request", message, "caller"))
-    admitted = "unknown" if broken.was_sent and asked.route.of in ("act", "file") else "no"
+    admitted = "unknown" if broken.was_sent and asked.route.of in ("act", "attach", "file") else "no"
     failure = own_failure("gateway_unreachable", message, "infrastructure")
     return Again(Unavailable(replace(failure, retryable=True, admitted=admitted)), None)
 

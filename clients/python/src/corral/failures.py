@@ -57,15 +57,25 @@ MEANINGS: Final[dict[str, Meaning]] = {
     "requirements_unmet": "unmet",
 }
 
-Of = Literal["open", "act", "file", "other"]
-"""What was asked: to open a rollout, to act in its sandbox, to move a file, or something else."""
+Of = Literal["open", "act", "attach", "file", "grade", "other"]
+"""What was asked: to open a rollout, to act in its sandbox, to attach to a call, to move a file, to grade, or something else."""
+
+# The codes that a call's text, id, path or arguments can cause, and of which requests. They are `Refused`. No other code
+# is in the policy's hands, so every other one may keep its rollout from a score. What else of `invalid_request` words
+# could cause, `writing` refuses before anything is sent.
+BY_WORDS: Final[dict[str, frozenset[Of]]] = {
+    "payload_too_large": frozenset({"act", "file", "grade"}),
+    # Trainers may take a call's id from the model, whose template may let it write one twice.
+    "call_conflict": frozenset({"act"}),
+    "answer_expired": frozenset({"act"}),
+}
 
 
-def error_of(failure: Failure, of: Of = "other") -> CorralError:
-    """The exception for a failure that will not be tried again."""
+def error_of(failure: Failure, of: Of = "other", *, was_sent_before: bool = False) -> CorralError:
+    """The exception for a failure that will not be tried again. `was_sent_before`: an earlier try had no answer."""
     if failure.tainted:
         return Discarded(failure)
-    if policy_may_have_caused(failure, of):
+    if policy_may_have_caused(failure, of, was_sent_before=was_sent_before):
         return Refused(failure)
     meaning = meaning_of(failure, of)
     if meaning == "unmet":
@@ -76,20 +86,24 @@ def error_of(failure: Failure, of: Of = "other") -> CorralError:
 
 
 def meaning_of(failure: Failure, of: Of) -> Meaning:
-    # A job that opens rollouts in a run that somebody stopped is to stop, and not to discard each of them.
+    # A job that opens rollouts in a run that was stopped must stop, and not discard each of them.
     if failure.code == "run_closed" and of == "open":
         return "misuse"
     known = MEANINGS.get(failure.code)
     if known is not None:
         return known
-    # A newer fleet's code. Who is blamed is told with it; a job that stops is seen, a silent discard is not.
+    # A newer fleet's code. Its blame comes with it. A job that stops is noticed; a silent discard is not.
     if failure.blame == "caller" and not failure.retryable:
         return "misuse"
     return "wait" if failure.retryable else "lost"
 
 
-def policy_may_have_caused(failure: Failure, of: Of) -> bool:
-    """A command that the model wrote too long, a file that it has removed or made a folder."""
-    if failure.code == "payload_too_large":
-        return of in ("act", "file")
-    return of == "file" and failure.code == "invalid_request" and "errno" in failure.evidence
+def policy_may_have_caused(failure: Failure, of: Of, *, was_sent_before: bool = False) -> bool:
+    """A command that the model wrote too long, a file that it has removed, a call id that it has used, a user that it may not
+    be."""
+    if failure.code == "invalid_request":
+        return (of == "file" and "errno" in failure.evidence) or (of == "act" and "user" in failure.evidence)
+    # The answer to an earlier try of the same call was lost on the way, and no doing of the policy.
+    if failure.code == "answer_expired" and was_sent_before:
+        return False
+    return of in BY_WORDS.get(failure.code, ())

@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 
 import httpx
 
+from .errors import Failure, Misuse
 from .transport import socket_options
 
 # A call takes a socket for as long as it is held. Beyond those, so many stay open for the next ones: enough that a busy
@@ -24,14 +25,19 @@ IDLE_S: Final = 30.0
 BEATS_AT_ONCE: Final = 4
 
 
+_met: Final[set[str]] = set()
+
+
 class Pool:
     """What one event loop shares."""
 
     def __init__(self) -> None:
         self.http = open_http()
         self.beats = asyncio.Semaphore(BEATS_AT_ONCE)
-        self.met: set[str] = set()
-        """Gateways that have answered once: from then on a stranger's answer is an accident on the way."""
+        self.met: Final = _met
+        """Gateways that have answered this process once: from then on a stranger's answer is an accident on the way."""
+        self.reported: Final[dict[tuple[str, str], float]] = {}
+        """When a failure of a gateway that is tried again was last logged, by its code."""
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -58,13 +64,22 @@ _endings: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncGenerator[None, None
 
 async def pool_of_loop() -> Pool:
     """The pool of the running loop; it is closed with the loop."""
-    loop = asyncio.get_running_loop()
+    loop = _running_loop()
     pool = _pools.get(loop)
     if pool is None:
         pool = _pools[loop] = Pool()
         ending = _endings[loop] = _closes(pool.http)
         await anext(ending)
     return pool
+
+
+def _running_loop() -> asyncio.AbstractEventLoop:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        message = "no event loop of asyncio runs here; under trio, use corral.sync in a thread"
+        failure = Failure("invalid_request", message, "caller", "no", retryable=False, tainted=False)
+        raise Misuse(failure) from None
 
 
 async def _closes(http: httpx.AsyncClient) -> AsyncGenerator[None, None]:

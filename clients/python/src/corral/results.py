@@ -92,6 +92,19 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    """What an environment gives each command, known before anything is opened."""
+
+    run_as: str
+    """`user` or `root`."""
+    folders: tuple[str, ...]
+    """Writable and empty at the start, next to the workspace and `/tmp`."""
+    longest_timeout_s: float
+    output_bytes: int
+    """Kept of each stream, unless a command asks for another number."""
+
+
+@dataclass(frozen=True, slots=True)
 class Opened:
     """What the client keeps of a rollout's record."""
 
@@ -118,7 +131,7 @@ def read_call(body: Json) -> CallResult:
         signal=signal_name,
         output=_text(body, "output"),
         stdout=_marked(_text(body, "stdout"), "stdout", truncated.stdout),
-        stderr=_marked(_text(body, "stderr"), "stderr", truncated.stderr),
+        stderr=_marked(_told(body, outcome), "stderr", truncated.stderr),
         truncated=truncated,
         timed_out=_bool(body, "timed_out"),
         oom_killed=_bool(body, "oom_killed"),
@@ -126,6 +139,21 @@ def read_call(body: Json) -> CallResult:
         waited_s=_number(body, "waited_ms") / 1000,
         sandbox=None if epoch is None else _text(epoch, "sandbox"),
         replayed=_bool(body, "replayed"),
+    )
+
+
+def _told(body: Json, outcome: Outcome) -> str:
+    """The stream, or why nothing ran: else a framework that shows only streams shows an exit code without a reason."""
+    stderr = _text(body, "stderr")
+    return _text(body, "output") if outcome == "refused" and stderr == "" else stderr
+
+
+def read_limits(body: Json) -> Limits:
+    return Limits(
+        run_as=_text(body, "run_as"),
+        folders=tuple(str(each) for each in _list(body, "folders")),
+        longest_timeout_s=_number(body, "longest_timeout_s"),
+        output_bytes=int(_number(body, "output_bytes")),
     )
 
 

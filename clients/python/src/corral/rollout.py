@@ -48,7 +48,7 @@ from .routes import (
     Route,
 )
 from .waiting import logging_why
-from .writing import check_command, check_path, json_text, readable
+from .writing import check_bounds, check_command, check_path, check_sample, json_text, readable
 
 log = logging.getLogger("corral")
 T = TypeVar("T")
@@ -70,8 +70,9 @@ class Rollout:
     Nothing is sent until the first use, so that building 512 of them costs nothing. Use it as `async with`, or call
     `finish`; what is forgotten is finished when it is collected, and at the end of the process.
 
-    Once a call has failed of the machinery, every later one raises the same, also the grade: a framework that tells the
-    failure to the model as text, and goes on, must not get a score for it.
+    After an infrastructure failure of a call, every later call raises the same, also the grade: a framework that tells the
+    failure to the model as text, and goes on, must not get a score for it. After a `Misuse` later calls are sent, and `grade`
+    and `score` raise it.
     """
 
     def __init__(
@@ -111,6 +112,7 @@ class Rollout:
         self._is_over = False
         self._is_served = False
         self._barred: CorralError | None = None
+        self._misused: Misuse | None = None
 
     async def __aenter__(self) -> Self:
         return self
@@ -127,7 +129,7 @@ class Rollout:
     @property
     def discarded(self) -> CorralError | None:
         """Why this rollout has no score, as far as this process has been told; None while nothing has failed."""
-        return self._barred
+        return self._barred or self._misused
 
     async def open(self) -> Opened:
         """Takes its place in line. Every use does so by itself; call it to be early, or to have a wrong key said now."""
@@ -150,25 +152,28 @@ class Rollout:
         user: Literal["policy", "root"] | None = None,
         merge: bool = False,
         max_output_bytes: int | None = None,
+        probe: bool = False,
         call_id: str | None = None,
     ) -> CallResult:
         """Runs a command in the sandbox: text by `bash -c` (`sh -c` if the image has no bash), or an argv.
 
         `timeout_s`: of the command alone; 120 without it.
         `merge`: stderr comes in `stdout`, in the order of writing.
-        `max_output_bytes`: kept of each stream, 10 MiB at most; without it what the environment keeps."""
+        `max_output_bytes`: kept of each stream, 10 MiB at most; without it what the environment keeps.
+        `probe`: an adapter's own question to the sandbox. If it is `Misuse`, the rollout can still be graded."""
         argv = [command] if isinstance(command, str) else list(command)
-        check_command([*argv, *(env or {}).keys(), *(env or {}).values(), cwd or "", stdin or ""])
+        check_command(argv, env or {}, [cwd or "", stdin or ""])
+        check_bounds(timeout_s, call_id, user, max_output_bytes)
         body = {
             **({"command": command} if isinstance(command, str) else {"argv": argv}),
-            **({} if cwd is None else {"cwd": cwd}),
+            **({"cwd": cwd} if cwd else {}),
             **({} if env is None else {"env": dict(env)}),
             **({} if stdin is None else {"stdin": stdin}),
             **({} if user is None else {"user": user}),
             **({"merge": True} if merge else {}),
             **({} if max_output_bytes is None else {"max_output_bytes": max_output_bytes}),
         }
-        return await self._run(EXEC, body, timeout_s, call_id)
+        return await self._run(EXEC, body, timeout_s, call_id, is_probe=probe)
 
     async def call(
         self,
@@ -180,6 +185,7 @@ class Rollout:
     ) -> CallResult:
         """Calls a tool of the environment. Give the model's arguments as it wrote them: what is wrong in them is told to
         the model (`refused`, with the text in `output`), and is no error."""
+        check_bounds(timeout_s, call_id)
         return await self._run(CALL, {"name": name, "arguments": readable(arguments)}, timeout_s, call_id)
 
     async def read(self, path: str, *, most_bytes: int = LONGEST_FILE_BYTES) -> bytes:
@@ -196,7 +202,7 @@ class Rollout:
     async def upload_dir(self, source: str | Path, target: str) -> None:
         """Puts what is in a folder of this machine into one of the sandbox, as the policy's user, with modes and links."""
         check_path(target)
-        packed = await asyncio.to_thread(pack, source)
+        packed = await self._of_this_machine(pack, source)
         await self._act(self._put(UPLOAD, packed, query={"path": target}))
 
     async def download_dir(
@@ -206,21 +212,20 @@ class Rollout:
         are left out; returns their names. Raises Refused where it is not there, larger, or was broken off in there."""
         check_path(source)
         asked = self._asked(DOWNLOAD, query={"path": source}, most_bytes=most_bytes, silent_s=FILE_SILENT_S)
-        packed = await self._taken(asked)
-        try:
-            return await asyncio.to_thread(unpack, packed, target)
-        except Refused as error:
-            raise error.named(self.rollout_id) from None
+        return await self._of_this_machine(unpack, await self._taken(asked), target)
 
     async def grade(self, sample: Mapping[str, Any] | None = None) -> Grade:
         """Runs the environment's grader, once; a repeat gets the stored score. `sample`: what the model answered, such as
         `{"output_text": …}`."""
+        check_sample(sample or {})
+        self._check_misuse()
         asked = self._asked(GRADE, body={} if sample is None else {"sample": dict(sample)})
         return self._read(read_grade, await self._repeated(asked))
 
     async def score(self, score: float) -> None:
         """Brings the trainer's own score and lets the sandbox go, where the environment leaves grading to the trainer
         (`grader: {kind: none}`). Raises as `grade` does: a rollout that lost its state takes no score."""
+        self._check_misuse()
         await self._repeated(self._asked(FINISH, body={"score": score}))
         self._is_over = True
         let_go(self._held)
@@ -266,12 +271,18 @@ class Rollout:
         return opened
 
     async def _run(
-        self, route: Route, body: dict[str, Any], timeout_s: float | None, call_id: str | None
+        self,
+        route: Route,
+        body: dict[str, Any],
+        timeout_s: float | None,
+        call_id: str | None,
+        *,
+        is_probe: bool = False,
     ) -> CallResult:
         """Sends the call until it has settled. Its id stays the same, so it runs at most once whatever breaks meanwhile."""
         call = call_id or f"c-{uuid.uuid4().hex}"
         timing = {} if timeout_s is None else {"timeout_s": timeout_s}
-        asked = self._asked(route, body={"call_id": call, **body, **timing})
+        asked = self._asked(route, body={"call_id": call, **body, **timing}, is_probe=is_probe)
         try:
             reply = await self._settled(asked, call)
         except asyncio.CancelledError:
@@ -305,13 +316,11 @@ class Rollout:
         self._check()
         try:
             return await self._heard(await pool_of_loop(), self._asked(ATTACH, call_id=call))
-        except Misuse as error:
+        except CorralError as error:
             # Fleet state may have forgotten the call; its sandbox has not, and a repeat attaches there.
             if error.code == "unknown_call":
                 return await self._act(asked)
-            raise self._bar(error) from None
-        except CorralError as error:
-            raise self._bar(error) from None
+            raise self._failed(asked, error) from None
 
     async def _cancel(self, call: str) -> None:
         try:
@@ -324,7 +333,8 @@ class Rollout:
         if not is_held(self._held):
             return
         try:
-            await exchange(await pool_of_loop(), self._gateway, self._asked(FINISH), FINISH_PATIENCE_S)
+            patience_s = min(FINISH_PATIENCE_S, self._gateway.patience_s)
+            await exchange(await pool_of_loop(), self._gateway, self._asked(FINISH), patience_s)
         except (Discarded, Misuse, RequirementsUnmet) as error:
             log.debug("the rollout %s had ended: %s", self.rollout_id, error)
             # An open whose answer was never heard may still land: then it is deleted at the end of the process.
@@ -354,17 +364,15 @@ class Rollout:
     async def _barring(self, pool: Pool, asked: Asked) -> Reply:
         try:
             return await self._heard(pool, asked)
-        except Refused as error:
-            raise error.named(self.rollout_id) from None
         except CorralError as error:
-            raise self._bar(error) from None
+            raise self._failed(asked, error) from None
 
     async def _heard(self, pool: Pool, asked: Asked) -> Reply:
         try:
             if self._is_served:
                 return await exchange(pool, self._gateway, asked)
             with logging_why(pool, self._held, self._open_body, asked):
-                reply = await exchange(pool, self._gateway, asked)
+                reply = await exchange(pool, self._gateway, replace(asked, is_watched=True))
             self._is_served = asked.route is not OPEN
             return reply
         except asyncio.CancelledError:
@@ -374,10 +382,34 @@ class Rollout:
                 self._bar(asked.troubles[-1])
             raise
 
+    async def _of_this_machine(self, work: Callable[..., T], *given: Any) -> T:
+        """Work with this machine's files. What fails of it may leave the grader without a file, as a failed call does."""
+        try:
+            return await asyncio.to_thread(work, *given)
+        except Refused as error:
+            raise error.named(self.rollout_id) from None
+        except Misuse as error:
+            raise self._bar(error) from None
+
+    def _failed(self, asked: Asked, error: CorralError) -> CorralError:
+        """What a request raises. Neither what the policy may have caused nor a probe's mistake keeps the rollout from a score."""
+        if isinstance(error, Refused) or (asked.is_probe and isinstance(error, Misuse)):
+            return error.named(self.rollout_id)
+        return self._bar(error)
+
     def _bar(self, error: CorralError) -> CorralError:
         named = error.named(self.rollout_id)
-        self._barred = self._barred or named
+        if isinstance(named, Misuse):
+            self._misused = self._misused or named
+        else:
+            self._barred = self._barred or named
         return named
+
+    def _check_misuse(self) -> None:
+        """A score must not come of calls that the job's own mistake has kept from running."""
+        self._check()
+        if self._misused is not None:
+            raise self._misused.once_more()
 
     def _check(self) -> None:
         if self._barred is not None:

@@ -20,7 +20,7 @@ from . import client as _client
 from . import rollout as _rollout
 from .client import HOLD_S, PATIENCE_S
 from .errors import CorralError
-from .results import CallResult, Grade, Opened, Verdict
+from .results import CallResult, Grade, Limits, Opened, Verdict
 from .rollout import LONGEST_FILE_BYTES
 
 T = TypeVar("T")
@@ -89,6 +89,9 @@ class Client:
     def tools(self, environment: str) -> dict[str, Any]:
         return _wait(self.asynchronous.tools(environment))
 
+    def limits(self, environment: str) -> Limits:
+        return _wait(self.asynchronous.limits(environment))
+
 
 class Rollout:
     """As `corral.Rollout`; any thread may use it."""
@@ -151,6 +154,7 @@ class Rollout:
         user: Literal["policy", "root"] | None = None,
         merge: bool = False,
         max_output_bytes: int | None = None,
+        probe: bool = False,
         call_id: str | None = None,
     ) -> CallResult:
         return _wait(
@@ -163,6 +167,7 @@ class Rollout:
                 user=user,
                 merge=merge,
                 max_output_bytes=max_output_bytes,
+                probe=probe,
                 call_id=call_id,
             )
         )

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Final
 
 from .errors import CorralError, Misuse, Refused, RequirementsUnmet
-
-# The longest that the fleet lets a command run, for frameworks whose commands know no timeout.
-LONGEST_COMMAND_S: Final = 3600.0
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from functools import cache, partial, wraps
 from typing import Any, ClassVar
 
 from . import sync
-from .errors import CorralError, Discarded, Refused, RequirementsUnmet, Unavailable
+from .errors import CorralError, Lost, Refused, RequirementsUnmet
 from .refusals import note_refusal
 from .rollout import Rollout
 
@@ -79,7 +79,7 @@ def _known(work: Future[float]) -> float | None:
     """What is neither a score nor a discard is the job's mistake, and ends it."""
     try:
         return work.result()
-    except (Discarded, Unavailable, RequirementsUnmet):
+    except (Lost, RequirementsUnmet):
         return None
 
 

@@ -30,7 +30,8 @@ from .client import Client
 from .errors import Refused
 from .refusals import note_refusal, unmet
 from .rollout import LONGEST_FILE_BYTES, Rollout
-from .telling import LONGEST_COMMAND_S, told_as
+from .telling import told_as
+from .writing import LONGEST_COMMAND_S
 
 __all__ = [
     "CorralEnv",
@@ -259,6 +260,8 @@ class CorralRuntime(vf.Runtime):
         if self._is_graded:
             return
         with self.told():
+            if (lost := self.rollout.discarded) is not None:
+                raise lost.once_more()
             if self._is_graded_here and reward is not None:
                 await self.rollout.score(reward)
             elif not (verdict := await self.rollout.verdict()).scorable:

@@ -129,7 +129,9 @@ async def _reason_of(pool: Pool, waiter: Waiter) -> Reason | None:
         return _reason(failure.code, f"the last try failed with {failure.code}: {failure.message}")
     if waiter.asked.route is OPEN:
         return Reason("open", "its opening has no answer yet")
-    asked = Asked(VIEW, waiter.held.path(VIEW), query=waiter.held.query, silent_s=ANSWERED_WITHIN_S)
+    asked = Asked(
+        VIEW, waiter.held.path(VIEW), query=waiter.held.query, silent_s=ANSWERED_WITHIN_S, is_watched=True
+    )
     try:
         reply = await exchange(pool, waiter.held.gateway, asked, patience_s=0)
     except CorralError as error:

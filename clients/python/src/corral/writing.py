@@ -15,6 +15,12 @@ LONGEST_COMMAND_BYTES: Final = 1024 * 1024
 # Of an address, in the gateway's router; three characters for each that has to be escaped.
 LONGEST_PATH_BYTES: Final = 1300
 
+# The fleet's own bounds of a command; a test compares them with `/openapi.json`.
+LONGEST_COMMAND_S: Final = 3600.0
+MOST_WORDS: Final = 4096
+MOST_OUTPUT_BYTES: Final = 10 * 1024 * 1024
+
+_id = re.compile("[!-~]{1,256}")
 _half_characters = re.compile("[\ud800-\udfff]")
 
 
@@ -49,16 +55,49 @@ def readable(arguments: Mapping[str, Any] | str) -> Mapping[str, Any] | str:
     return arguments
 
 
-def check_command(texts: list[str]) -> None:
-    """What no kernel would start. A model may have written it, so it is `Refused` and neither discard nor misuse."""
-    if any("\0" in text for text in texts):
-        raise Refused(own_failure("command_not_started", "a command cannot hold a NUL character", "model"))
-    if sum(len(text.encode(errors="replace")) for text in texts) > LONGEST_COMMAND_BYTES:
-        raise Refused(own_failure("payload_too_large", "a command and its input have at most 1 MiB", "model"))
+def check_sample(sample: Mapping[str, Any]) -> None:
+    """NaN and lists in lists without end, which a model's parsed arguments can hold, must not stop the job."""
+    try:
+        json.dumps(sample, allow_nan=False)
+    except (ValueError, RecursionError) as error:
+        raise _refused(f"the sample is not JSON: {error}") from None
+    except TypeError:
+        # No model can have written it: `json_text` says so.
+        pass
+
+
+def check_command(argv: list[str], env: Mapping[str, str], texts: list[str]) -> None:
+    """What no kernel would start, or the fleet does not take. A model may have written it."""
+    if not 1 <= len(argv) <= MOST_WORDS:
+        raise _refused(f"a command has 1 to {MOST_WORDS} words")
+    told = [*argv, *env.keys(), *env.values(), *texts]
+    if any("\0" in text for text in told):
+        raise _refused("a command cannot hold a NUL character", "command_not_started")
+    if sum(len(text.encode(errors="replace")) for text in told) > LONGEST_COMMAND_BYTES:
+        raise _refused("a command and its input have at most 1 MiB", "payload_too_large")
+
+
+def check_bounds(
+    timeout_s: float | None, call_id: str | None, user: str | None = None, max_output_bytes: int | None = None
+) -> None:
+    """A harness may let the model choose a timeout, and take a call's id from it. What is out of bounds is refused here, so that
+    an `invalid_request` of the fleet is the job's mistake and never the model's."""
+    if timeout_s is not None and not 0 < timeout_s <= LONGEST_COMMAND_S:
+        raise _refused(f"timeout_s is more than 0 and at most {LONGEST_COMMAND_S:.0f}; got {timeout_s}")
+    if call_id is not None and not _id.fullmatch(call_id):
+        raise _refused("a call's id has 1 to 256 printable characters without spaces")
+    if user not in (None, "policy", "root"):
+        raise _refused(f"commands run as policy or root; got {user!r}")
+    if max_output_bytes is not None and not 1 <= max_output_bytes <= MOST_OUTPUT_BYTES:
+        raise _refused(f"max_output_bytes is 1 to {MOST_OUTPUT_BYTES}; got {max_output_bytes}")
 
 
 def check_path(path: str) -> None:
     if path.strip("/") == "" or "\0" in path or _half_characters.search(path):
-        raise Refused(own_failure("invalid_request", f"{path!r} names no file", "model"))
+        raise _refused(f"{path!r} names no file")
     if len(path.encode(errors="replace")) > LONGEST_PATH_BYTES:
-        raise Refused(own_failure("invalid_request", "the path is too long", "model"))
+        raise _refused("the path is too long")
+
+
+def _refused(message: str, code: str = "invalid_request") -> Refused:
+    return Refused(own_failure(code, message, "model"))

@@ -154,7 +154,13 @@ async def test_files_and_folders_go_in_and_out(image: str):
     assert await sandbox.files.exists("a/three") is False
     assert [await sandbox.files.make_dir("b/c"), await sandbox.files.make_dir("b")] == [True, False]
     await sandbox.files.rename("a/two", "b/c/two")
-    assert {entry.path for entry in await sandbox.files.list("b", depth=3)} == {"b/c", "b/c/two"}
+    home = (await sandbox.commands.run("pwd")).stdout.strip()
+    assert [each.path for each in await sandbox.files.list("b", depth=3)] == [
+        f"{home}/b/c",
+        f"{home}/b/c/two",
+    ]
+    assert [each.path for each in await sandbox.files.list(f"{home}/b/")] == [f"{home}/b/c"]
+    assert (await sandbox.files.get_info("b/c")).path == f"{home}/b/c"
     await sandbox.files.remove("b")
     assert await sandbox.files.exists("b") is False
     for path in ("never-written", "a/two"):
@@ -179,6 +185,14 @@ async def test_a_command_is_listed_killed_and_attached_to():
     assert await sandbox.commands.kill(handle.pid) is False
     with pytest.raises(e2b.NotFoundException):
         await sandbox.commands.connect(handle.pid + 1)
+    await sandbox.kill()
+
+
+@pytest.mark.usefixtures("fleet", "run")
+async def test_the_quick_start_runs_without_a_template():
+    sandbox = await AsyncSandbox.create()
+    assert (await sandbox.commands.run('echo "Hello from E2B!"')).stdout == "Hello from E2B!\n"
+    assert all(each.path.startswith("/") for each in await sandbox.files.list("/"))
     await sandbox.kill()
 
 

@@ -107,6 +107,12 @@ async def play_job(
     return PlayedJob(sorted(trials, key=lambda trial: str(trial.finished_at)), starts)
 
 
+def error_of(trial: TrialResult) -> str | None:
+    """The name that Harbor goes by."""
+    error = trial.exception_info
+    return error.exception_type if error else None
+
+
 def messages(trials: Sequence[TrialResult]) -> list[str]:
     return [trial.exception_info.exception_message if trial.exception_info else "" for trial in trials]
 

@@ -14,7 +14,17 @@ import pytest
 from fleet import REPOSITORY, Fleet, eventually
 from harbor.models.trial.config import TaskConfig, TrialConfig
 from scripted_agent import ScriptedAgent
-from small_tasks import REWARD, SOLUTION, PlayedJob, controls, messages, play_job, write_step, write_task
+from small_tasks import (
+    REWARD,
+    SOLUTION,
+    PlayedJob,
+    controls,
+    error_of,
+    messages,
+    play_job,
+    write_step,
+    write_task,
+)
 
 from corral.harbor import reward_of
 from corral.harbor.check import Row, check_tasks, format_table, main
@@ -185,7 +195,7 @@ async def test_a_verifier_that_is_slow_by_itself_is_a_discard_when_its_time_ends
     task = write_task(tmp_path, "slow", image, sections=BOUND.format(20), test=HANGS.format(0))
     await record_proven(fleet, run, task, 10.1)
     job = await play_job([task], commands=["touch hang"], retries=0)
-    assert (await rewards(job), str(job.trials[0].failure_cause)) == ([None], "sandbox_failed")
+    assert (await rewards(job), error_of(job.trials[0])) == ([None], "HealthcheckError")
     assert "took 10 s" in messages(job.trials)[0]
     assert fleet.report(run)["scored"] == 0
 
@@ -196,7 +206,7 @@ async def test_what_is_undecided_when_the_verifiers_time_ends_is_a_discard(
     """Two controls take longer than what is left of its time."""
     task = write_task(tmp_path, "undecided", image, sections=BOUND.format(10), test=HANGS.format(6))
     job = await play_job([task], commands=["true"], retries=0)
-    assert (await rewards(job), str(job.trials[0].failure_cause)) == ([None], "sandbox_failed")
+    assert (await rewards(job), error_of(job.trials[0])) == ([None], "HealthcheckError")
     assert (fleet.report(run)["scored"], fleet.report(run)["blame"]) == (0, {})
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from fleet import REPOSITORY, Fleet
-from small_tasks import messages, play_job, write_task
+from small_tasks import error_of, messages, play_job, write_task
 
 from corral.harbor import reward_of
 
@@ -80,7 +80,7 @@ async def test_a_root_that_cannot_start_is_one_error_without_logs_to_fetch(
     task = write_task(tmp_path, "rootless", f"rootfs:{tmp_path}/no-such-root")
     with caplog.at_level(logging.WARNING, "harbor"):
         [lost] = (await play_job([task], retries=0)).trials
-    assert (str(lost.failure_cause), await reward_of(lost)) == ("sandbox_failed", None)
+    assert (error_of(lost), await reward_of(lost)) == ("HealthcheckError", None)
     assert "no-such-root" in messages([lost])[0]
     assert "Failed to download logs" not in caplog.text
 
@@ -105,7 +105,7 @@ async def test_a_health_check_that_fails_in_the_first_sandbox_only_is_no_refusal
 async def test_a_health_check_that_takes_too_long_is_infrastructure_and_retried(tmp_path: Path, image: str):
     slow = HEALTHCHECK.format("sleep 60") + "timeout_sec = 1\n"
     job = await play_job([write_task(tmp_path, "slow", image, environment=slow)], retries=1)
-    assert [str(trial.failure_cause) for trial in job.trials] == ["sandbox_failed"]
+    assert [error_of(trial) for trial in job.trials] == ["HealthcheckError"]
     assert (job.starts, await reward_of(job.trials[0])) == ({"slow": 2}, None)
 
 

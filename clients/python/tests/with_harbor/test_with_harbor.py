@@ -20,6 +20,7 @@ from harbor.job import Job
 from harbor.models.job.config import JobConfig
 from harbor.models.trial.result import TrialResult
 from scripted_agent import ScriptedAgent
+from small_tasks import error_of
 
 from corral.harbor import reward_of
 
@@ -94,7 +95,7 @@ async def expect_one_lost(fleet: Fleet, run: str, trials: Sequence[TrialResult])
     assert sorted(rewards, key=str) == [1, 2, 3, None]
     assert mean(each for each in rewards if each is not None) == 2.0
     [lost] = [trial for trial in trials if not trial.reward_valid]
-    assert (lost.verifier_result, str(lost.failure_cause)) == (None, "sandbox_failed")
+    assert (lost.verifier_result, error_of(lost)) == (None, "HealthcheckError")
     report = fleet.report(run)
     assert (report["scored"], report["discarded"]) == (3, 1)
     assert report["blame"] == {"infrastructure": 1}
@@ -160,7 +161,8 @@ async def test_lost_in_grading_after_the_policys_own_failure_is_no_zero(fleet: F
 @pytest.mark.usefixtures("own_failure")
 async def test_after_the_policys_own_failure_it_has_what_was_measured(fleet: Fleet, run: str, task: Path):
     [trial] = await play(task, [APPEND.format(2)])
-    assert (trial.reward_valid, await reward_of(trial)) == (False, 2)
+    # Harbor 0.25 calls it invalid, 0.26 does not.
+    assert (error_of(trial), await reward_of(trial)) == ("NonZeroAgentExitCodeError", 2)
     assert [line["mean"] for line in fleet.report(run)["groups"]] == [2.0]
 
 
@@ -169,7 +171,7 @@ async def test_a_model_that_cannot_be_reached_is_no_zero(task: Path, monkeypatch
     """By an exception that Harbor does not know; it looks like many that the policy can cause in grading."""
     monkeypatch.setattr(ScriptedAgent, "fails_after", httpx.ConnectError("no model is there"))
     [trial] = await play(task, [APPEND.format(2)])
-    assert (str(trial.failure_cause), await reward_of(trial)) == ("unclassified", None)
+    assert (error_of(trial), await reward_of(trial)) == ("ConnectError", None)
 
 
 def test_a_wrong_key_ends_the_job(task: Path, monkeypatch: pytest.MonkeyPatch):

@@ -1,7 +1,7 @@
 """Corral for Harbor: `--environment-import-path corral.harbor:CorralEnvironment --ek environment=harbor`.
 
-What was lost is Harbor's `HealthcheckError`, in every later call too: the trial's cause is `sandbox_failed`, it has no reward,
-and `TrialResult.reward_valid` is false. What the policy did is an exit code, 124 for a timeout. A task that the environment
+What was lost is Harbor's `HealthcheckError`, in every later call too: nothing is graded, the trial has no reward, and
+`TrialResult.reward_valid` is false. What the policy did is an exit code, 124 for a timeout. A task that the environment
 cannot run is refused: its trial has no reward and is not retried, and the job goes on.
 """
 

@@ -18,13 +18,12 @@ from harbor.models.agent.name import AgentName
 from harbor.models.task.config import TaskConfig
 from harbor.models.trial.config import AgentConfig, TrialConfig
 from harbor.models.trial.config import TaskConfig as TaskSource
-from harbor.models.trial.error_policy import FailureCause
 from harbor.models.trial.result import TimingInfo, TrialResult
 from harbor.trial.trial import Trial
 
 from ..settling import Played
 from .control_outputs import ControlOutputs, read_outputs
-from .failing import REFUSED, exceptions_of, find_refusal_in
+from .failing import CANCELLED, REFUSED, SANDBOX_FAILED, VERIFIER_FAILED, exceptions_of, find_refusal_in
 from .rewards import is_full
 from .task_files import has_solution, read_config
 
@@ -35,9 +34,8 @@ LOSSES_TO_GIVE_UP: Final = 3
 # Of an exception's message, in characters.
 LONGEST_MESSAGE: Final = 200
 
-TIMEOUTS: Final = frozenset(
-    {"AgentTimeoutError", "AgentSetupTimeoutError", "EnvironmentStartTimeoutError", "VerifierTimeoutError"}
-)
+# A control that ended so says nothing about its task.
+NOTHING_SHOWN: Final = SANDBOX_FAILED | {CANCELLED, "AgentTimeoutError", "VerifierTimeoutError"}
 
 is_control: Final[ContextVar[bool]] = ContextVar("is_control", default=False)
 """Set while a control is played: its own missing or zero reward asks for no controls."""
@@ -137,7 +135,7 @@ def judge(trial: TrialResult, kind: Kind, config: TaskConfig, outputs: ControlOu
         return Evidence("lost", f"{_name(kind)}: {exceptions_of(trial)[0].exception_message}")
     left = _describe_missing(outputs) if rewards is None else f"left {rewards} instead of the full reward"
     # That a reward is missing is said already.
-    others = [each for each in exceptions_of(trial) if each.policy.cause != FailureCause.VERIFIER_FAILED]
+    others = [each for each in exceptions_of(trial) if each.exception_type not in VERIFIER_FAILED]
     said = "".join(f" {each.exception_type}: {each.exception_message[:LONGEST_MESSAGE]}." for each in others)
     return Evidence("failed", f"{_name(kind)} {left}.{said} {outputs.describe()}")
 
@@ -159,10 +157,7 @@ def _rewards_of(trial: TrialResult, kind: Kind, config: TaskConfig) -> dict[str,
 
 
 def _shows_nothing(trial: TrialResult) -> bool:
-    nothing = (FailureCause.SANDBOX_FAILED, FailureCause.CANCELLED)
-    return any(
-        each.policy.cause in nothing or each.exception_type in TIMEOUTS for each in exceptions_of(trial)
-    )
+    return any(each.exception_type in NOTHING_SHOWN for each in exceptions_of(trial))
 
 
 def _longest_s(timings: Sequence[TimingInfo | None]) -> float | None:

@@ -1,8 +1,8 @@
 """The exceptions that a trial of Harbor gets from Corral, and what each of them means to Harbor.
 
-Harbor 0.25 goes by the name of an exception's class alone. `HealthcheckError` is the cause `sandbox_failed`: no reward, and
-`--max-retries` plays the trial again. A refused task must not be played again, and the only names that no retry covers are
-those of `RetryConfig.exclude_exceptions`. Of these, the name for a missing reward is the one that is true.
+Harbor goes by the name of an exception's class alone, and grades after a name that it does not know. After `HealthcheckError`
+nothing is graded, and `--max-retries` plays the trial again. A refused task must not be played again, and the only names that
+no retry covers are those of `RetryConfig.exclude_exceptions`. Of these, the name for a missing reward is the one that is true.
 """
 
 from __future__ import annotations
@@ -22,6 +22,30 @@ REFUSED: Final = "requirements_unmet: "
 
 # Mistakes that a task's own row or files make; other tasks of the job do not make them.
 CODES_OF_A_TASK: Final = frozenset({"invalid_request", "item_missing", "payload_too_large", "call_conflict"})
+
+
+# Names that mean the same in Harbor 0.25 and 0.26, whose tables of policies have different fields.
+OWN_PROGRAM_FAILED: Final = "NonZeroAgentExitCodeError"
+SANDBOX_FAILED: Final = frozenset(
+    {
+        "EnvironmentStartTimeoutError",
+        "SandboxBuildFailedError",
+        "AgentSetupTimeoutError",
+        "HealthcheckError",
+        "SandboxLikelyOutOfMemoryError",
+        "AddTestsDirError",
+        "DownloadVerifierDirError",
+    }
+)
+VERIFIER_FAILED: Final = frozenset(
+    {
+        "VerifierTimeoutError",
+        "RewardFileNotFoundError",
+        "RewardFileEmptyError",
+        "VerifierOutputParseError",
+    }
+)
+CANCELLED: Final = "CancelledError"
 
 
 class RewardFileNotFoundError(Exception):

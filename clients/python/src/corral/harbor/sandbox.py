@@ -19,7 +19,7 @@ from ..client import Client
 from ..errors import CorralError, Refused, RequirementsUnmet
 from ..results import CallResult
 from ..rollout import Rollout
-from ..telling import LONGEST_COMMAND_S
+from ..writing import LONGEST_COMMAND_S
 from .failing import told_to_harbor
 
 
@@ -42,7 +42,7 @@ class SandboxEnvironment(BaseEnvironment):
         return "corral"
 
     @classmethod
-    def preflight(cls) -> None:
+    def preflight(cls, kwargs: dict[str, Any] | None = None) -> None:
         try:
             Client()
         except CorralError as error:

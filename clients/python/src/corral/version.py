@@ -1,0 +1,6 @@
+"""Of the client; every request names it."""
+
+from typing import Final
+
+__version__: Final = "0.1.0"
+USER_AGENT: Final = f"corral-python/{__version__}"
