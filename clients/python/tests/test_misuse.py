@@ -45,6 +45,11 @@ def test_an_answer_that_expired_while_its_call_was_sent_again_was_lost_on_the_wa
     assert isinstance(error, corral.Discarded)
 
 
+@pytest.mark.parametrize("code", ["call_conflict", "answer_expired"])
+def test_an_id_that_no_other_call_has_was_not_used_by_the_policy_before(code: str):
+    assert not isinstance(error_of(said(code), "act", is_new_id=True), corral.Refused)
+
+
 @pytest.mark.parametrize(
     "given",
     [

@@ -61,6 +61,8 @@ class Asked:
     """Whether `waiting` logs why it takes so long."""
     is_probe: bool = False
     """Whether it is an adapter's own question, whose refusal says nothing of the rollout."""
+    is_new_id: bool = False
+    """Whether no other call can have its id: the client made it, or the fleet has accepted this one."""
     troubles: list[CorralError] = field(default_factory=list[CorralError])
     """What stands in its way now, the latest last; empty while all is well. Whoever stops waiting then was not kept waiting
     by the command."""
@@ -170,7 +172,7 @@ def _of_corral(asked: Asked, answer: Answer) -> Reply | Again | CorralError:
         is_bytes = asked.route.method == "GET" and asked.route.of == "file"
         return Reply(answer.status, {} if is_bytes else _object(answer), answer)
     failure = read_failure(_object(answer))
-    error = error_of(failure, asked.route.of, was_sent_before=bool(asked.troubles))
+    error = error_of(failure, asked.route.of, was_sent_before=bool(asked.troubles), is_new_id=asked.is_new_id)
     return Again(error, answer.retry_after_s) if failure.retryable and not failure.tainted else error
 
 

@@ -71,11 +71,18 @@ BY_WORDS: Final[dict[str, frozenset[Of]]] = {
 }
 
 
-def error_of(failure: Failure, of: Of = "other", *, was_sent_before: bool = False) -> CorralError:
-    """The exception for a failure that will not be tried again. `was_sent_before`: an earlier try had no answer."""
+USED_IDS: Final = frozenset({"call_conflict", "answer_expired"})
+"""What a call gets whose id another one had before it."""
+
+
+def error_of(
+    failure: Failure, of: Of = "other", *, was_sent_before: bool = False, is_new_id: bool = False
+) -> CorralError:
+    """The exception for a failure that will not be tried again. `was_sent_before`: an earlier try had no answer.
+    `is_new_id`: no other call has the id of this one, because the client made it or the fleet has accepted it."""
     if failure.tainted:
         return Discarded(failure)
-    if policy_may_have_caused(failure, of, was_sent_before=was_sent_before):
+    if policy_may_have_caused(failure, of, was_sent_before=was_sent_before, is_new_id=is_new_id):
         return Refused(failure)
     meaning = meaning_of(failure, of)
     if meaning == "unmet":
@@ -98,12 +105,16 @@ def meaning_of(failure: Failure, of: Of) -> Meaning:
     return "wait" if failure.retryable else "lost"
 
 
-def policy_may_have_caused(failure: Failure, of: Of, *, was_sent_before: bool = False) -> bool:
+def policy_may_have_caused(
+    failure: Failure, of: Of, *, was_sent_before: bool = False, is_new_id: bool = False
+) -> bool:
     """A command that the model wrote too long, a file that it has removed, a call id that it has used, a user that it may not
     be."""
     if failure.code == "invalid_request":
         return (of == "file" and "errno" in failure.evidence) or (of == "act" and "user" in failure.evidence)
     # The answer to an earlier try of the same call was lost on the way, and no doing of the policy.
     if failure.code == "answer_expired" and was_sent_before:
+        return False
+    if failure.code in USED_IDS and is_new_id:
         return False
     return of in BY_WORDS.get(failure.code, ())

@@ -282,7 +282,8 @@ class Rollout:
         """Sends the call until it has settled. Its id stays the same, so it runs at most once whatever breaks meanwhile."""
         call = call_id or f"c-{uuid.uuid4().hex}"
         timing = {} if timeout_s is None else {"timeout_s": timeout_s}
-        asked = self._asked(route, body={"call_id": call, **body, **timing}, is_probe=is_probe)
+        named = {"call_id": call, **body, **timing}
+        asked = self._asked(route, body=named, is_probe=is_probe, is_new_id=call_id is None)
         try:
             reply = await self._settled(asked, call)
         except asyncio.CancelledError:
@@ -297,6 +298,7 @@ class Rollout:
         until = clock() + LONGEST_WORK_S
         reply = await self._act(asked)
         while reply.status == 202:
+            asked = replace(asked, is_new_id=True)
             if clock() > until:
                 raise self._bar(
                     Discarded(own_failure("still_running", "the call does not end", "infrastructure"))
