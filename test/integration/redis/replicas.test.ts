@@ -41,8 +41,7 @@ const connect = (url: string) =>
   connectFleetState({
     url,
     fleet: 'test',
-    // A machine that is busy may answer later than a second, and nothing here waits for this.
-    commandTimeoutMs: 10_000,
+    commandTimeoutMs: 1_000,
     onTrouble: ({ message }) => troubles.push(message),
   });
 const discard = () => fleet.lifecycle.void(keyOf('a'), 'its task is broken');
