@@ -26,7 +26,9 @@ test('the files that share one fleet are those that ask for it, and all of them 
   const asking = files.filter(
     (file) =>
       file.startsWith('test/e2e/') &&
-      readFileSync(join(repository, file), 'utf8').match(/\b(?:sharedFleet|joinSharedFleet)\(/) !== null,
+      readFileSync(join(repository, file), 'utf8').match(
+        /\b(?:sharedFleet|joinSharedFleet)\(|\binject\('sharedFleet'\)/,
+      ) !== null,
   );
   expect(files.filter((file) => matches(file, sharingOneFleet))).toEqual(asking);
   expect(new Set(asking.flatMap(suitesOf))).toEqual(new Set(['whole']));

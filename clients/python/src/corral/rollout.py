@@ -283,7 +283,7 @@ class Rollout:
         call = call_id or f"c-{uuid.uuid4().hex}"
         timing = {} if timeout_s is None else {"timeout_s": timeout_s}
         named = {"call_id": call, **body, **timing}
-        asked = self._asked(route, body=named, is_probe=is_probe, is_new_id=call_id is None)
+        asked = self._asked(route, body=named, is_probe=is_probe, is_new_id=not call_id)
         try:
             reply = await self._settled(asked, call)
         except asyncio.CancelledError:
