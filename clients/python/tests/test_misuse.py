@@ -61,6 +61,7 @@ def test_an_id_that_no_other_call_has_was_not_used_by_the_policy_before(code: st
         {"call_id": "two words"},
         {"call_id": "x" * 257},
         {"call_id": ""},
+        {"call_id": ".."},
         {"user": "admin"},
         {"user": "root"},
         {"command": []},
@@ -133,6 +134,16 @@ async def test_a_key_that_expires_during_one_call_leaves_that_rollout_without_a_
         async with corral.Rollout("shell", client=client) as other:
             await other.exec("true")
             assert (await other.grade()).score == 0
+
+
+async def test_a_call_that_was_not_sent_because_it_is_not_json_leaves_its_rollout_without_a_score():
+    async with stranger(lambda line, _number: result() if "/calls" in line else opened()) as one:
+        async with corral.Rollout("shell", client=corral.Client(one.url, "key", "run")) as rollout:
+            with pytest.raises(corral.Misuse):
+                await rollout.call("shell", {"command": object()})
+            await rollout.call("shell", {"command": "true"})
+            with pytest.raises(corral.Misuse):
+                await rollout.grade()
 
 
 async def test_a_probe_that_is_misuse_leaves_the_grade_as_it_is():

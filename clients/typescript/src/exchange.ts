@@ -36,6 +36,8 @@ export type Asked = {
   readonly silentS?: number;
   readonly patienceS?: number;
   readonly signal?: AbortSignal;
+  /** No other call can have its id: the client made it, or the fleet has accepted this one. */
+  readonly isNewId?: boolean;
   /** Hears what stands in its way, and null once all is well. */
   readonly onTrouble?: (error: CorralError | null) => void;
 };
@@ -55,7 +57,7 @@ export async function exchange(gateway: Gateway, asked: Asked): Promise<Reply> {
   const untilMs = performance.now() + patienceS * 1000;
   for (let tries = 0; ; tries += 1) {
     const leftS = (untilMs - performance.now()) / 1000;
-    const judged = judge(gateway, asked, await send(toSent(gateway, asked, leftS)));
+    const judged = judge(gateway, asked, tries, await send(toSent(gateway, asked, leftS)));
     if ('error' in judged) throw judged.error;
     asked.onTrouble?.('reply' in judged ? null : judged.again.error);
     if ('reply' in judged) return judged.reply;
@@ -114,10 +116,10 @@ function toSent(gateway: Gateway, asked: Asked, leftS: number): Sent {
   };
 }
 
-function judge(gateway: Gateway, asked: Asked, answer: Answer | Broken): Judged {
+function judge(gateway: Gateway, asked: Asked, tries: number, answer: Answer | Broken): Judged {
   if ('reason' in answer) return ofBroken(gateway, asked, answer);
   try {
-    const judged = ofCorral(asked, answer);
+    const judged = ofCorral(asked, tries, answer);
     met.add(gateway.url);
     return judged;
   } catch (error) {
@@ -126,13 +128,13 @@ function judge(gateway: Gateway, asked: Asked, answer: Answer | Broken): Judged 
   }
 }
 
-function ofCorral({ route }: Asked, answer: Answer): Judged {
+function ofCorral({ route, isNewId = false }: Asked, tries: number, answer: Answer): Judged {
   if ([200, 201, 202].includes(answer.status)) {
     const isBytes = route.method === 'GET' && route.purpose === 'file';
     return { reply: { status: answer.status, body: isBytes ? {} : objectIn(answer), answer } };
   }
   const failure = readFailure(objectIn(answer));
-  const error = toError(failure, route.purpose);
+  const error = toError(failure, route.purpose, { wasSentBefore: tries > 0, isNewId });
   const isWorthAnother = failure.retryable && !failure.tainted;
   return isWorthAnother ? { again: { error, retryAfterS: retryAfterS(answer) } } : { error };
 }

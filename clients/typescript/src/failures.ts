@@ -60,13 +60,34 @@ export const meanings: Readonly<Record<string, Meaning>> = {
   requirements_unmet: 'unmet',
 };
 
-/** What a request does: open a rollout, act in its sandbox, move a file, or something else. */
-export type Purpose = 'open' | 'act' | 'file' | 'other';
+/** What a request does: open a rollout, act in its sandbox, attach to a call, move a file, grade, or something else. */
+export type Purpose = 'open' | 'act' | 'attach' | 'file' | 'grade' | 'other';
+
+/**
+ * The codes that a call's text, id, path or arguments can cause, and of which requests. They are `Refused`. No other code is in the
+ * policy's hands, so every other one may keep its rollout from a score. What else of `invalid_request` words could cause,
+ * `writing.ts` refuses before anything is sent.
+ */
+export const byWords: Readonly<Record<string, readonly Purpose[]>> = {
+  payload_too_large: ['act', 'file', 'grade'],
+  // Trainers may take a call's id from the model, whose template may let it write one twice.
+  call_conflict: ['act'],
+  answer_expired: ['act'],
+};
+
+/** `wasSentBefore`: an earlier try had no answer. `isNewId`: no other call has the id, because the client made it or the fleet has accepted it. */
+export type Sending = { readonly wasSentBefore?: boolean; readonly isNewId?: boolean };
 
 /** The error for a failure that will not be tried again. */
-export function toError(failure: Failure, purpose: Purpose = 'other'): CorralError {
+export function toError(
+  failure: Failure,
+  purpose: Purpose = 'other',
+  { wasSentBefore = false, isNewId = false }: Sending = {},
+): CorralError {
   if (failure.tainted) return new Discarded(failure);
-  if (mayBePolicys(failure, purpose)) return new Refused(failure);
+  const isOfUsedId = failure.code === 'call_conflict' || failure.code === 'answer_expired';
+  const wasLost = failure.code === 'answer_expired' && wasSentBefore;
+  if (!wasLost && !(isOfUsedId && isNewId) && mayBePolicys(failure, purpose)) return new Refused(failure);
   switch (meaningOf(failure, purpose)) {
     case 'unmet':
       return new RequirementsUnmet(failure);
@@ -89,8 +110,8 @@ function meaningOf(failure: Failure, purpose: Purpose): Meaning {
   return failure.retryable ? 'wait' : 'lost';
 }
 
-/** A command that the model wrote too long, or a file that it removed or made a folder. */
-function mayBePolicys(failure: Failure, purpose: Purpose): boolean {
-  if (failure.code === 'payload_too_large') return purpose === 'act' || purpose === 'file';
-  return purpose === 'file' && failure.code === 'invalid_request' && 'errno' in failure.evidence;
+/** A command that the model wrote too long, a file that it removed, a call id that it has used, a user that it may not be. */
+function mayBePolicys({ code, evidence }: Failure, purpose: Purpose): boolean {
+  if (code !== 'invalid_request') return byWords[code]?.includes(purpose) ?? false;
+  return (purpose === 'file' && 'errno' in evidence) || (purpose === 'act' && 'user' in evidence);
 }

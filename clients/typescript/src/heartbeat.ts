@@ -1,7 +1,7 @@
-import { CorralError, Unavailable } from './errors.ts';
+import { CorralError, Discarded, Unavailable } from './errors.ts';
 import { exchange } from './exchange.ts';
 import { type Held, letGo, pathOf, queryOf } from './leaving.ts';
-import { NotCorral, readOpened } from './results.ts';
+import { readOpened } from './results.ts';
 import { routes } from './routes.ts';
 import { type Answer, saidAtMs } from './transport.ts';
 
@@ -13,6 +13,8 @@ import { type Answer, saidAtMs } from './transport.ts';
 /** The lease of a run is five minutes, and any heartbeat of its rollouts renews it; two in a row may be lost. */
 const longestPeriodS = 90;
 const shortestPeriodS = 0.5;
+/** A finished program does not wait longer for a gateway that is away. */
+const deletePatienceS = 30;
 /** Heartbeats at once: 512 rollouts renew their leases within seconds, and never with 512 sockets. */
 const beatsAtOnce = 4;
 
@@ -46,7 +48,7 @@ export async function keepAlive(
 const quietSleep = (seconds: number) =>
   new Promise<void>((resolve) => void setTimeout(resolve, seconds * 1000).unref());
 
-/** The new lease; null: the rollout is gone. */
+/** The new lease; null: the rollout is gone. A mistake of the job, such as a key that is being rotated, may be over by the next one. */
 async function beat(held: Held, patienceS: number): Promise<number | null> {
   const path = pathOf(held, routes.heartbeat);
   const release = await turn();
@@ -56,8 +58,7 @@ async function beat(held: Held, patienceS: number): Promise<number | null> {
     return leaseSOf(readOpened(body).leaseUntil, answer);
   } catch (error) {
     if (error instanceof Unavailable) return 0;
-    if (error instanceof NotCorral) return longestPeriodS;
-    return null;
+    return error instanceof Discarded ? null : longestPeriodS;
   } finally {
     release();
   }
@@ -66,7 +67,12 @@ async function beat(held: Held, patienceS: number): Promise<number | null> {
 async function deleteForgotten(held: Held): Promise<void> {
   try {
     const path = pathOf(held, routes.delete);
-    await exchange(held.gateway, { route: routes.delete, path, query: queryOf(held) });
+    await exchange(held.gateway, {
+      route: routes.delete,
+      path,
+      query: queryOf(held),
+      patienceS: deletePatienceS,
+    });
   } catch (error) {
     // The end of the process tries again.
     if (error instanceof Unavailable || !(error instanceof CorralError)) return;

@@ -4,7 +4,7 @@ import { addressOf, type Route, routes } from './routes.ts';
 
 /*
  * What this process holds in the fleet, and lets go when it ends. A rollout that is not finished ends with its lease, minutes
- * later. A process that ends in order, also by `process.exit`, an exception or SIGTERM, need not leave that: it deletes what it still
+ * later. A process that ends in order, also by `process.exit`, an exception, SIGTERM or SIGINT, need not leave that: it deletes what it still
  * holds, within seconds. Only a synchronous child can still speak HTTP then.
  */
 
@@ -28,20 +28,21 @@ export const pathOf = (
 ): string => addressOf(route, { id: rolloutId, ...names });
 export const queryOf = ({ attempt }: Held): Record<string, string> => ({ attempt: String(attempt) });
 
-/** A SIGTERM handler that exists already stays: it ends the process in order. */
+/** A handler of a signal that exists already stays: it ends the process in order. */
 export function prepareToLeave(): void {
   if (isPrepared) return;
   isPrepared = true;
   process.once('exit', endAll);
-  if (process.listenerCount('SIGTERM') === 0) process.on('SIGTERM', onSigterm);
+  for (const signal of ['SIGTERM', 'SIGINT'] as const)
+    if (process.listenerCount(signal) === 0) process.on(signal, onSignal);
 }
 
 /** Lets go, and then ends as it would have ended without this client: by the signal. */
-function onSigterm(): void {
-  if (process.listenerCount('SIGTERM') > 1) return;
+function onSignal(signal: NodeJS.Signals): void {
+  if (process.listenerCount(signal) > 1) return;
   endAll();
-  process.off('SIGTERM', onSigterm);
-  process.kill(process.pid, 'SIGTERM');
+  process.off(signal, onSignal);
+  process.kill(process.pid, signal);
 }
 
 /** 32 at once, three tries each. A rollout that is not known may be on its way, so 404 is tried again. */

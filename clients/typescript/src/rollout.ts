@@ -25,7 +25,15 @@ import {
 } from './results.ts';
 import { type Route, routes } from './routes.ts';
 import type { ToolArguments } from './tool-types.ts';
-import { checkCommand, checkPath, type Json, jsonText, readable } from './writing.ts';
+import {
+  checkBounds,
+  checkCommand,
+  checkPath,
+  checkSample,
+  type Json,
+  jsonText,
+  readable,
+} from './writing.ts';
 
 export type RolloutOptions = {
   /** The dataset row. */
@@ -77,7 +85,8 @@ const longestRefusalText = 2_000;
  * `await using`; the end of the process deletes what is left.
  *
  * After a call that failed for the infrastructure every later one throws the same, also the grade: code that shows the failure
- * to the model as text, and goes on, must not get a score for it.
+ * to the model as text, and goes on, must not get a score for it. After a mistake of the job (`Misuse`) calls go on, and there is no
+ * score.
  */
 export class Rollout<
   Tools extends { readonly [Name in keyof Tools]: object } = ToolArguments,
@@ -93,6 +102,8 @@ export class Rollout<
   #finishing: Promise<void> | null = null;
   #isOver = false;
   #barred: CorralError | null = null;
+  /** A mistake of the job keeps this rollout from a score, and none of its later calls from running. */
+  #misused: Misuse | null = null;
 
   constructor(environment: string, options: RolloutOptions = {}) {
     const { client = new Client(), rolloutId = `r-${randomUUID()}`, attempt = 1, ...rest } = options;
@@ -110,7 +121,7 @@ export class Rollout<
 
   /** Why this rollout has no score, as far as this process knows; null while nothing has failed. */
   get discarded(): CorralError | null {
-    return this.#barred;
+    return this.#barred ?? this.#misused;
   }
 
   /** Takes its place in line. Every use does so by itself; call it to be early, or to learn of a wrong key now. */
@@ -129,7 +140,8 @@ export class Rollout<
   async exec(command: string | readonly string[], options: ExecOptions = {}): Promise<CallResult> {
     const { cwd, env = {}, stdin, user, merge, maxOutputBytes } = options;
     const words = typeof command === 'string' ? [command] : command;
-    checkCommand([...words, ...Object.entries(env).flat(), cwd ?? '', stdin ?? '']);
+    checkCommand(words, [...Object.entries(env).flat(), cwd ?? '', stdin ?? '']);
+    checkBounds(options);
     const what = typeof command === 'string' ? { command } : { argv: command };
     const body = { ...what, cwd, env: options.env, stdin, user, merge, max_output_bytes: maxOutputBytes };
     return this.#run(routes.exec, body, options);
@@ -141,7 +153,8 @@ export class Rollout<
     written: Tools[Name] | string,
     options: CallOptions = {},
   ): Promise<CallResult> {
-    const body = { name, arguments: readable(written as Json | string) };
+    checkBounds(options);
+    const body = { name, arguments: readable((written ?? null) as Json | string) };
     return this.#run(routes.call, body, options);
   }
 
@@ -167,12 +180,15 @@ export class Rollout<
 
   /** Runs the environment's grader, once; a repeat gets the stored score. `sample`: the model's answer, `{ output_text }`. */
   async grade(sample?: Json): Promise<Grade> {
-    const body = jsonText(sample === undefined ? {} : { sample });
+    if (sample !== undefined) checkSample(sample);
+    this.#checkMisuse();
+    const body = this.#text(sample === undefined ? {} : { sample });
     return this.#read(readGrade, await this.#repeated(this.#asked(routes.grade, {}, { body })));
   }
 
   /** Brings the trainer's own score, if the environment leaves grading to it. A rollout that lost its state takes none. */
   async score(score: number): Promise<void> {
+    this.#checkMisuse();
     await this.#repeated(this.#asked(routes.finish, {}, { body: jsonText({ score }) }));
     this.#isOver = true;
     letGo(this.#held);
@@ -224,8 +240,9 @@ export class Rollout<
   /** Sends the call until it has settled. Its id stays the same, so it runs at most once whatever breaks meanwhile. */
   async #run(route: Route, body: Json, { timeoutS, callId, signal }: CallOptions): Promise<CallResult> {
     const call = callId ?? `c-${randomUUID()}`;
-    const text = jsonText({ call_id: call, ...body, timeout_s: timeoutS });
-    const asked = this.#asked(route, {}, { body: text, ...(signal === undefined ? {} : { signal }) });
+    const text = this.#text({ call_id: call, ...body, timeout_s: timeoutS });
+    const stopping = signal === undefined ? {} : { signal };
+    const asked = this.#asked(route, {}, { body: text, isNewId: callId === undefined, ...stopping });
     try {
       return this.#read(readCall, await this.#settled(asked, call));
     } catch (error) {
@@ -243,7 +260,7 @@ export class Rollout<
         throw this.#bar(
           new Discarded(ownFailure('still_running', 'the call does not end', 'infrastructure')),
         );
-      reply = await this.#attach(asked, call);
+      reply = await this.#attach({ ...asked, isNewId: true }, call);
     }
     return reply;
   }
@@ -335,8 +352,24 @@ export class Rollout<
 
   #bar(error: CorralError): CorralError {
     const named = error.named(this.rolloutId);
-    this.#barred ??= named;
+    if (named instanceof Misuse) this.#misused ??= named;
+    else this.#barred ??= named;
     return named;
+  }
+
+  /** What is not JSON was never sent: a score must not come of that. */
+  #text(body: Json): string {
+    try {
+      return jsonText(body);
+    } catch (error) {
+      throw error instanceof Misuse ? this.#bar(error) : error;
+    }
+  }
+
+  /** A score must not come of calls that the job's own mistake kept from running. */
+  #checkMisuse(): void {
+    this.#check();
+    if (this.#misused !== null) throw this.#misused.with({});
   }
 
   #check(): void {

@@ -9,6 +9,12 @@ const longestPathBytes = 1300;
 
 export type Json = Readonly<Record<string, unknown>>;
 
+/** The fleet's own bounds of a command; a test compares them with `/openapi.json`. */
+export const longestCommandS = 3600;
+export const mostWords = 4096;
+export const mostOutputBytes = 10 * 1024 * 1024;
+const callId = /^[!-~]{1,256}$/;
+
 /** Without halves of characters, which a model's tokens can make. Throws RangeError for numbers that JSON cannot hold. */
 function encode(value: unknown): string {
   return JSON.stringify(value, (_, each: unknown) => {
@@ -43,12 +49,55 @@ export function readable(written: Json | string): Json | string {
 const refused = (code: string, message: string) => new Refused(ownFailure(code, message, 'model'));
 const bytesOf = (text: string): number => new TextEncoder().encode(text).length;
 
-/** What no kernel would start. A model may have written it, so it is `Refused`. */
-export function checkCommand(texts: readonly string[]): void {
+/** What no kernel would start, or the fleet does not take. A model may have written it, so it is `Refused`. */
+export function checkCommand(words: readonly string[], others: readonly string[]): void {
+  if (words.length === 0 || words.length > mostWords)
+    throw refused('invalid_request', `a command has 1 to ${mostWords} words`);
+  const texts = [...words, ...others];
   if (texts.some((text) => text.includes('\0')))
     throw refused('command_not_started', 'a command cannot hold a NUL character');
   if (texts.reduce((sum, text) => sum + bytesOf(text), 0) > longestCommandBytes)
     throw refused('payload_too_large', 'a command and its input have at most 1 MiB');
+}
+
+type Bounded = {
+  readonly timeoutS?: number;
+  readonly callId?: string;
+  readonly user?: string;
+  readonly maxOutputBytes?: number;
+};
+
+/**
+ * A harness may let the model choose a timeout, and take a call's id from it. What is out of bounds is refused here, so that an
+ * `invalid_request` of the fleet is the job's mistake and never the model's.
+ */
+export function checkBounds({ timeoutS, callId: id, user, maxOutputBytes }: Bounded): void {
+  if (timeoutS !== undefined && !(timeoutS > 0 && timeoutS <= longestCommandS))
+    throw refused(
+      'invalid_request',
+      `timeoutS is more than 0 and at most ${longestCommandS}; got ${timeoutS}`,
+    );
+  // Addresses have the id, and `fetch` resolves these two.
+  if (id !== undefined && (!callId.test(id) || id === '.' || id === '..'))
+    throw refused(
+      'invalid_request',
+      'a call’s id has 1 to 256 printable characters without spaces, and is not . or ..',
+    );
+  if (user !== undefined && user !== 'policy' && user !== 'root')
+    throw refused('invalid_request', `commands run as policy or root; got ${JSON.stringify(user)}`);
+  const isWhole = maxOutputBytes === undefined || Number.isInteger(maxOutputBytes);
+  if (!isWhole || (maxOutputBytes !== undefined && (maxOutputBytes < 1 || maxOutputBytes > mostOutputBytes)))
+    throw refused('invalid_request', `maxOutputBytes is 1 to ${mostOutputBytes}; got ${maxOutputBytes}`);
+}
+
+/** NaN, which a model's parsed arguments can hold, must not stop the job. */
+export function checkSample(sample: Json): void {
+  try {
+    encode(sample);
+  } catch (error) {
+    if (error instanceof RangeError)
+      throw refused('invalid_request', `the sample is not JSON: ${error.message}`);
+  }
 }
 
 export function checkPath(path: string): void {

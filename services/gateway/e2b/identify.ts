@@ -60,7 +60,7 @@ function passFor(request: FastifyRequest, pass: Pass | null): Pass | null {
 const envdPort = '49983';
 /** What `get_host` of E2B's SDK is for. */
 const noPorts =
-  'sandboxes publish no ports, so get_host leads nowhere; send the request from inside, as a command (curl)';
+  'sandboxes publish no ports, so the address of get_host does not work; send the request from inside, as a command (curl)';
 /** At most so much of an address is repeated to its sender. */
 const shownLength = 200;
 

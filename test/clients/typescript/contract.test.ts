@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { meanings } from '#clients/typescript/src/failures.ts';
+import { Discarded, ownFailure, Refused } from '#clients/typescript/src/errors.ts';
+import { meanings, type Purpose, toError } from '#clients/typescript/src/failures.ts';
 import { formatToolTypes } from '#clients/typescript/src/index.ts';
 import { routes } from '#clients/typescript/src/routes.ts';
 import { failureCodes } from '#src/failure/codes.ts';
@@ -33,6 +34,26 @@ it.each(Object.entries(routes))('the address of %s is one of the gateway', (_, r
 
 it('knows every failure code of the fleet, and no other', () => {
   expect(Object.keys(meanings).sort()).toEqual([...failureCodes].sort());
+});
+
+it('refuses exactly the failures that a call’s text, id, path or arguments can cause', () => {
+  const purposes: readonly Purpose[] = ['open', 'act', 'attach', 'file', 'grade', 'other'];
+  const said = (code: string) => ownFailure(code, 'said', 'caller');
+  const refused = failureCodes.flatMap((code) =>
+    purposes
+      .filter((purpose) => toError(said(code), purpose) instanceof Refused)
+      .map((each) => `${code} ${each}`),
+  );
+  expect(refused.sort()).toEqual([
+    'answer_expired act',
+    'call_conflict act',
+    'payload_too_large act',
+    'payload_too_large file',
+    'payload_too_large grade',
+  ]);
+  for (const code of ['answer_expired', 'call_conflict'])
+    expect(toError(said(code), 'act', { isNewId: true })).not.toBeInstanceOf(Refused);
+  expect(toError(said('answer_expired'), 'act', { wasSentBefore: true })).toBeInstanceOf(Discarded);
 });
 
 it('writes the types of tools from the schemas of their arguments', () => {

@@ -9,7 +9,16 @@ import {
   Rollout,
   Unavailable,
 } from '#clients/typescript/src/index.ts';
-import { afterOpen, failure, opened, result, type Said, type Stranger, stranger } from './stranger.ts';
+import {
+  afterOpen,
+  failure,
+  opened,
+  result,
+  type Said,
+  type Say,
+  type Stranger,
+  stranger,
+} from './stranger.ts';
 
 /* What is tried again, and what each answer becomes, next to a server that answers what a test wants. */
 
@@ -24,6 +33,12 @@ const thrownBy = (work: Promise<unknown>): Promise<unknown> =>
   );
 const running: Said = { status: 202, body: { state: 'running', rollout_id: 'r', call_id: 'c' } };
 const byCaller = { blame: 'caller', retryable: false };
+const graded: Said = { status: 200, body: { score: 1, detail: {}, replayed: false } };
+/** Opens, says this to each call, and grades with 1. */
+const grading =
+  (said: Said): Say =>
+  (line) =>
+    line.includes('/grade') ? graded : line.includes('/exec') ? said : opened;
 
 describe('the TypeScript client', () => {
   it('keeps the id of a call over resets, refusals and proxies', async () => {
@@ -102,6 +117,7 @@ describe('the TypeScript client', () => {
     ['rollout_expired', 410, byCaller, Discarded],
     ['run_closed', 409, byCaller, Discarded],
     ['unclassified', 500, { retryable: false }, Discarded],
+    ['unauthorized', 401, byCaller, Misuse],
     ['call_conflict', 409, byCaller, Misuse],
     ['a_newer_one', 503, { retryable: false }, Discarded],
     ['a_newer_one', 400, byCaller, Misuse],
@@ -111,6 +127,64 @@ describe('the TypeScript client', () => {
     await using rollout = rolloutAt(one.url);
     const error = await thrownBy(rollout.exec('true'));
     expect((error as CorralError).constructor).toBe(kind);
+  });
+
+  it.each([
+    ['call_conflict', 409],
+    ['answer_expired', 410],
+  ])('refuses an id that the policy has used (%s), and the rollout is scored', async (code, status) => {
+    await using one = await stranger(grading(failure(code, status, byCaller)));
+    await using rollout = rolloutAt(one.url);
+    await expect(rollout.exec('true', { callId: 'functions.shell:0' })).rejects.toThrow(Refused);
+    expect(rollout.discarded).toBeNull();
+    expect((await rollout.grade()).score).toBe(1);
+  });
+
+  it('gives no score after a mistake of the job, and runs its other calls', async () => {
+    const expired = failure('unauthorized', 401, byCaller);
+    await using one = await stranger(afterOpen(expired, result({ stdout: 'ran' })));
+    await using rollout = rolloutAt(one.url);
+    await expect(rollout.exec('true')).rejects.toThrow(Misuse);
+    expect((await rollout.exec('true')).stdout).toBe('ran');
+    await expect(rollout.grade()).rejects.toThrow(Misuse);
+    await expect(rollout.score(0)).rejects.toThrow(Misuse);
+    expect(one.heard.some(({ line }) => line.includes('/grade') || line.includes('/finish'))).toBe(false);
+  });
+
+  it('gives no score if a call was not sent because it is not JSON', async () => {
+    await using one = await stranger(afterOpen(result()));
+    await using rollout = rolloutAt(one.url);
+    await expect(rollout.call('shell', { at: 1n as unknown as string })).rejects.toThrow(Misuse);
+    await expect(rollout.grade()).rejects.toThrow(Misuse);
+  });
+
+  it.each<[string | readonly string[], object]>([
+    ['true', { timeoutS: 0 }],
+    ['true', { timeoutS: Number.NaN }],
+    ['true', { timeoutS: 1e9 }],
+    ['true', { maxOutputBytes: 0 }],
+    ['true', { maxOutputBytes: 2 ** 40 }],
+    ['true', { callId: 'two words' }],
+    ['true', { callId: '..' }],
+    ['true', { callId: '' }],
+    ['true', { user: 'admin' }],
+    [[], {}],
+    [Array.from({ length: 5_000 }, () => 'true'), {}],
+  ])(
+    'refuses what the policy can put into a command (%j, %j), and the rollout goes on',
+    async (command, options) => {
+      await using one = await stranger(afterOpen(result()));
+      await using rollout = rolloutAt(one.url);
+      await expect(rollout.exec(command, options)).rejects.toThrow(Refused);
+      expect([rollout.discarded, callsOf(one)]).toEqual([null, []]);
+    },
+  );
+
+  it('refuses a sample with NaN, and the rollout can still be graded', async () => {
+    await using one = await stranger(grading(result()));
+    await using rollout = rolloutAt(one.url);
+    await expect(rollout.grade({ arguments: Number.NaN })).rejects.toThrow(Refused);
+    expect((await rollout.grade()).score).toBe(1);
   });
 
   it('stops the job that opens rollouts in a run that was stopped', async () => {

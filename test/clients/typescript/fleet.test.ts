@@ -358,6 +358,7 @@ await rollout.call('shel', { command: 'true' });
 
   it.each([
     ['SIGTERM', 'await new Promise(() => setInterval(() => {}, 1000));', null, 'SIGTERM'],
+    ['SIGINT', 'await new Promise(() => setInterval(() => {}, 1000));', null, 'SIGINT'],
     ['process.exit', 'process.exit(3);', 3, null],
     ['an exception', 'throw new Error("mine");', 1, null],
   ])('leaves no rollout behind after %s', async (how, ending, code, signal) => {

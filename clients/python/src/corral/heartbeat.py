@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 from weakref import ReferenceType
 
-from .errors import CorralError, Unavailable
+from .errors import CorralError, Discarded, Unavailable
 from .exchange import Asked, exchange
 from .leaving import Held, let_go
 from .pool import Pool
@@ -51,8 +51,11 @@ async def keep_alive(rollout: ReferenceType[Rollout], held: Held, pool: Pool, le
             lease_s = await _beat(held, pool, period_s(lease_s))
         except Unavailable:
             lease_s = 0.0
-        except CorralError:
+        except Discarded:
             return None
+        except CorralError:
+            # A mistake of the job, such as a key that is being rotated, may be over by the next one.
+            lease_s = LONGEST_PERIOD_S
 
 
 def _is_over(rollout: ReferenceType[Rollout]) -> bool | None:

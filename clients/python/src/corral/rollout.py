@@ -426,9 +426,16 @@ class Rollout:
         except NotCorral as stranger:
             raise self._bar(Discarded(_strange(stranger))) from None
 
+    def _text(self, body: Mapping[str, Any], *, is_probe: bool) -> str:
+        """What is not JSON was never sent: a score must not come of that."""
+        try:
+            return json_text(body)
+        except Misuse as error:
+            raise (error.named(self.rollout_id) if is_probe else self._bar(error)) from None
+
     def _asked(self, route: Route, body: Mapping[str, Any] | None = None, **rest: Any) -> Asked:
         names = {name: rest.pop(name) for name in ("path", "call_id") if name in rest}
-        text = None if body is None else json_text(body)
+        text = None if body is None else self._text(body, is_probe=rest.get("is_probe", False))
         path = route.at(id=self.rollout_id, **names)
         query = {**self._held.query, **rest.pop("query", {})}
         return Asked(route, path, query=query, text=text, **rest)

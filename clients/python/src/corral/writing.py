@@ -84,8 +84,9 @@ def check_bounds(
     an `invalid_request` of the fleet is the job's mistake and never the model's."""
     if timeout_s is not None and not 0 < timeout_s <= LONGEST_COMMAND_S:
         raise _refused(f"timeout_s is more than 0 and at most {LONGEST_COMMAND_S:.0f}; got {timeout_s}")
-    if call_id is not None and not _id.fullmatch(call_id):
-        raise _refused("a call's id has 1 to 256 printable characters without spaces")
+    # Addresses have the id, and HTTP clients resolve these two.
+    if call_id is not None and (not _id.fullmatch(call_id) or call_id in (".", "..")):
+        raise _refused("a call's id has 1 to 256 printable characters without spaces, and is not . or ..")
     if user not in (None, "policy", "root"):
         raise _refused(f"commands run as policy or root; got {user!r}")
     if max_output_bytes is not None and not 1 <= max_output_bytes <= MOST_OUTPUT_BYTES:
