@@ -36,9 +36,10 @@ it('knows every failure code of the fleet, and no other', () => {
   expect(Object.keys(meanings).sort()).toEqual([...failureCodes].sort());
 });
 
+const said = (code: string) => ownFailure(code, 'said', 'caller');
+
 it('refuses exactly the failures that a call’s text, id, path or arguments can cause', () => {
   const purposes: readonly Purpose[] = ['open', 'act', 'attach', 'file', 'grade', 'other'];
-  const said = (code: string) => ownFailure(code, 'said', 'caller');
   const refused = failureCodes.flatMap((code) =>
     purposes
       .filter((purpose) => toError(said(code), purpose) instanceof Refused)
