@@ -62,11 +62,12 @@ const environments = {
 
 let corral: ClusterFleetOfTest;
 let folder: string;
+// It makes images and brings them to the nodes: as long as a busy machine needs.
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'corral-test-data-'));
   await giveImages(await pagesIn(folder));
   corral = await startClusterFleetOfTest({ name: 'data', environments });
-});
+}, 300_000);
 afterAll(async () => {
   await corral.stop();
   await rm(folder, { recursive: true, force: true });
