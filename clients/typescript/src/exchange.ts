@@ -38,7 +38,7 @@ export type Asked = {
   readonly signal?: AbortSignal;
   /** No other call can have its id: the client made it, or the fleet has accepted this one. */
   readonly isNewId?: boolean;
-  /** Hears what stands in its way, and null once all is well. */
+  /** Called with what delays the request, and with null when it goes on. */
   readonly onTrouble?: (error: CorralError | null) => void;
 };
 

@@ -31,7 +31,9 @@ const Waiting = Type.Object(
       { runs: Type.Number(), waiting: Type.Number() },
       { description: 'runs that this key may not see by name' },
     ),
-    runs_left_out: Type.Number({ description: 'the longest waiting ones are told' }),
+    runs_left_out: Type.Number({
+      description: 'how many runs are not listed; the list begins with the longest wait',
+    }),
   },
   { title: 'FleetLine' },
 );
@@ -57,7 +59,8 @@ const ProcessLine = Type.Object(
     state: Type.Union(
       [Type.Literal('serving'), Type.Literal('leaving'), Type.Literal('left'), Type.Literal('silent')],
       {
-        description: 'silent: not heard of for 6 s; left: it ended in order. Both are told for five minutes',
+        description:
+          'silent: no word from it for 6 s; left: it shut down in order. Both are listed for five minutes',
       },
     ),
     host: nullable(Type.String({ description: 'null: not for this key' })),

@@ -21,7 +21,7 @@ export const VerdictAnswer = Type.Union(
       suspected: Type.Optional(
         Type.Union([Type.Literal('command'), Type.Literal('answer'), Type.Literal('dependency')], {
           description:
-            "nobody can tell whether the policy's own command, its answer, or its use of a backend did it",
+            "it is not known whether the policy's own command, its answer, or its use of a backend caused it",
         }),
       ),
     }),

@@ -79,7 +79,7 @@ export const RunAnswer = Type.Object(
       discarded: Type.Number(),
       ungraded: Type.Number(),
     }),
-    /** Of all that sandboxes of the whole fleet have cost, the share in which they were nobody's; null: nothing yet. */
+    /** Of all the time that sandboxes of the fleet have run, the share without a rollout; null: none has run yet. */
     fleet_idle_share: Type.Union([Type.Number(), Type.Null()]),
   },
   { title: 'Run' },
