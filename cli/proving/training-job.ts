@@ -1,28 +1,12 @@
 import { type Static, Type } from 'typebox';
 import type { Item, Json } from '#src/model/grader.ts';
 import { GradeAnswer } from '#src/protocol/native/calls.ts';
+import { TrainingJobAnswer } from '#src/protocol/native/environments.ts';
 import type { Connection } from '../gateway/connection.ts';
 import { askNative, heldS, type HttpAnswer, type HttpClient } from '../gateway/http-client.ts';
 
-const Headers = Type.Record(Type.String(), Type.String());
-
-const TrainingJob = Type.Object({
-  tools: Type.Array(Type.Object({ name: Type.String(), server_url: Type.String(), headers: Headers })),
-  grader: Type.Union([
-    Type.Object({ type: Type.Literal('endpoint'), url: Type.String(), headers: Headers }),
-    Type.Null(),
-  ]),
-  functions: Type.Array(
-    Type.Object({
-      type: Type.Literal('function'),
-      function: Type.Object({
-        name: Type.String(),
-        description: Type.String(),
-        parameters: Type.Record(Type.String(), Type.Unknown()),
-      }),
-    }),
-  ),
-});
+// A gateway of the release before does not say the limits.
+const TrainingJob = Type.Pick(TrainingJobAnswer, ['tools', 'grader', 'functions']);
 /** The exact `tools` and `grader` of a training job (null: the trainer's own), and the functions that the model is shown. */
 export type TrainingJob = Static<typeof TrainingJob>;
 
