@@ -391,6 +391,8 @@ export type CallEvidence = {
   readonly outOfMemoryKills: number | null;
   /** Who lacked it, where something was killed: the sandbox at its own limit, or the machine; an older sandboxd does not say. */
   readonly memoryLackedBy?: 'sandbox' | 'machine';
+  /** The disk that the sandbox shares with others of its node was full while the call ran. */
+  readonly nodeDiskFull?: true;
   /** Processes of the call that were still alive after the whole tree was killed. */
   readonly escapedProcesses: number;
   /** Processes of the call that went on in the background when it was answered. */
