@@ -14,7 +14,7 @@ export function described(
   return { operationId, ...unseen };
 }
 
-/** Headers that a route reads, and those that its answers may have. */
+/** Headers that a route reads, and headers that its answers may have. */
 type DescribedHeaders = { readonly headers?: TObject; readonly answerHeaders?: TObject };
 
 /** The same of a stream of Connect, in and out. */

@@ -73,7 +73,7 @@ export const ErrorAnswer = errorOf(Type.String());
 
 /**
  * The same as the document has it. A closed list would break clients that are generated from it at the first new code, so the
- * known codes are beside the type: our own clients compare their lists with them.
+ * known codes are next to the type: the clients of this repository compare their lists with them.
  */
 const { error } = errorOf(
   Type.String({
