@@ -7,6 +7,8 @@ import { callId } from '#src/model/ids.ts';
 import type { ReportStore } from '#src/ports/fleet/reports.ts';
 import {
   AnyBody,
+  CreateHeaders,
+  ListHeaders,
   ListQuery,
   NetworkUpdate,
   NewSandbox,
@@ -30,7 +32,10 @@ import { templateOf } from './templates.ts';
  */
 export function controlRoutes(app: App, parts: E2bParts): void {
   for (const path of ['/sandboxes', '/v2/sandboxes']) {
-    const opening = described(versioned('e2bCreateSandbox', path), 'Open a sandbox', { 201: SandboxOpened });
+    const opened = { 201: SandboxOpened };
+    const opening = described(versioned('e2bCreateSandbox', path), 'Open a sandbox', opened, {
+      headers: CreateHeaders,
+    });
     app.post(
       path,
       { schema: { ...opening, params: RunParams, body: NewSandbox } },
@@ -45,9 +50,12 @@ export function controlRoutes(app: App, parts: E2bParts): void {
       },
     );
 
-    const listing = described(versioned('e2bListSandboxes', path), 'Sandboxes of the run, a page at a time', {
-      200: Type.Array(SandboxInfo),
-    });
+    const listing = described(
+      versioned('e2bListSandboxes', path),
+      'Sandboxes of the run, a page at a time',
+      { 200: Type.Array(SandboxInfo) },
+      { answerHeaders: ListHeaders },
+    );
     app.get(
       path,
       { schema: { ...listing, params: RunParams, querystring: ListQuery } },

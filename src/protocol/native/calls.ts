@@ -17,8 +17,10 @@ export const CallBody = Type.Object(
 export const ExecBody = Type.Object(
   {
     call_id: Type.String(),
-    argv: Type.Optional(Type.Array(Type.String(), { minItems: 1, maxItems: 4096 })),
-    command: Type.Optional(Type.String()),
+    argv: Type.Optional(
+      Type.Array(Type.String(), { minItems: 1, maxItems: 4096, description: 'this or command' }),
+    ),
+    command: Type.Optional(Type.String({ description: 'this or argv' })),
     cwd: Type.Optional(Type.String({ minLength: 1 })),
     env: Type.Optional(Type.Record(Type.String(), Type.String())),
     stdin: Type.Optional(Type.String()),

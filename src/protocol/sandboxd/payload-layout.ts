@@ -74,7 +74,7 @@ const loadedArgv = (mountPoint: string, program: string): readonly string[] => [
 
 /**
  * Few threads, since each counts toward the sandbox's process limit; a young generation of the smallest size, since an
- * idle daemon shall cost little and a busy one only copies bytes. SIGUSR1 would open Node's inspector to whoever can signal
+ * idle daemon shall cost little and a busy one only copies bytes. SIGUSR1 would open Node's inspector to processes that can signal
  * sandboxd, and with it all that sandboxd knows. No flag that changes what V8 compiles, such as
  * `--expose-gc`: with it none of the code that Node has compiled already is taken, and a start costs twice as much.
  */

@@ -510,6 +510,10 @@ describe('a bad request', () => {
     ['POST', '/v1/rollouts', {}],
     ['POST', '/v1/rollouts', 'text'],
     ['POST', '/v1/rollouts', { rollout_id: 'a b', environment: 'shell' }],
+    ['POST', '/v1/rollouts', { rollout_id: '.', environment: 'shell' }],
+    ['POST', '/v1/rollouts', { rollout_id: '..', environment: 'shell' }],
+    ['POST', '/v1/rollouts/t/calls', { ...call, call_id: '..' }],
+    ['POST', '/v1/prewarm', { environment: 'shell', count: 1, run: '.' }],
     ['POST', '/v1/rollouts/t/calls', { ...call, timeout_s: 0 }],
     ['POST', '/v1/rollouts/t/calls', { ...call, timeout_s: 3601 }],
     ['POST', '/v1/rollouts/t/calls?wait_s=soon', call],
@@ -526,6 +530,12 @@ describe('a bad request', () => {
       body: { error: { code: 'invalid_request', blame: 'caller' } },
     });
     expect(gateway.core.calls).toEqual([]);
+  });
+
+  it('with a run that is a dot segment: 400', async () => {
+    const headers = { ...gateway.headersOf('native'), 'x-corral-run': '..' };
+    const answer = await send('GET', '/v1/rollouts/t', undefined, headers);
+    expect(answer).toMatchObject({ status: 400, body: { error: { code: 'invalid_request' } } });
   });
 
   it('with a wrong key: 401', async () => {
