@@ -37,6 +37,16 @@ export type CallResult = {
   readonly replayed: boolean;
 };
 
+/** What an environment gives each command, known before anything is opened. */
+export type Limits = {
+  readonly runAs: string;
+  /** Writable and empty at the start, next to the workspace and `/tmp`. */
+  readonly folders: readonly string[];
+  readonly longestTimeoutS: number;
+  /** Kept of each stream, unless a command asks for another number. */
+  readonly outputBytes: number;
+};
+
 export type Grade = { readonly score: number; readonly detail: Json; readonly replayed: boolean };
 
 /** Whether a rollout may be scored, and why not. `what`: the story of a discard in sentences. */
@@ -82,7 +92,7 @@ export function readCall(body: Json): CallResult {
     signal,
     output: field(body, 'output', isText),
     stdout: marked(field(body, 'stdout', isText), 'stdout', truncated.stdout),
-    stderr: marked(field(body, 'stderr', isText), 'stderr', truncated.stderr),
+    stderr: marked(stderrOf(body, outcome), 'stderr', truncated.stderr),
     truncated,
     timedOut: field(body, 'timed_out', isFlag),
     oomKilled: field(body, 'oom_killed', isFlag),
@@ -92,6 +102,19 @@ export function readCall(body: Json): CallResult {
     replayed: field(body, 'replayed', isFlag),
   };
 }
+
+/** The stream, or why nothing ran: code that shows streams alone would show an exit code without a reason. */
+function stderrOf(body: Json, outcome: Outcome): string {
+  const stderr = field(body, 'stderr', isText);
+  return outcome === 'refused' && stderr === '' ? field(body, 'output', isText) : stderr;
+}
+
+export const readLimits = (body: Json): Limits => ({
+  runAs: field(body, 'run_as', isText),
+  folders: field(body, 'folders', Array.isArray).map(String),
+  longestTimeoutS: field(body, 'longest_timeout_s', isNumber),
+  outputBytes: field(body, 'output_bytes', isNumber),
+});
 
 export const readGrade = (body: Json): Grade => ({
   score: field(body, 'score', isNumber),

@@ -66,6 +66,8 @@ export type ExecOptions = CallOptions & {
   readonly merge?: boolean;
   /** Kept of each stream, 10 MiB at most; default: what the environment keeps. */
   readonly maxOutputBytes?: number;
+  /** An adapter's own question to the sandbox. If it is `Misuse`, the rollout can still be graded. */
+  readonly probe?: boolean;
 };
 
 export type Refusal = { readonly wanted: string; readonly given: string; readonly fix: string };
@@ -238,11 +240,16 @@ export class Rollout<
   }
 
   /** Sends the call until it has settled. Its id stays the same, so it runs at most once whatever breaks meanwhile. */
-  async #run(route: Route, body: Json, { timeoutS, callId, signal }: CallOptions): Promise<CallResult> {
+  async #run(
+    route: Route,
+    body: Json,
+    { timeoutS, callId, signal, probe = false }: CallOptions & Pick<ExecOptions, 'probe'>,
+  ): Promise<CallResult> {
     const call = callId ?? `c-${randomUUID()}`;
-    const text = this.#text({ call_id: call, ...body, timeout_s: timeoutS });
+    const text = this.#text({ call_id: call, ...body, timeout_s: timeoutS }, probe);
     const stopping = signal === undefined ? {} : { signal };
-    const asked = this.#asked(route, {}, { body: text, isNewId: callId === undefined, ...stopping });
+    const isNewId = callId === undefined;
+    const asked = this.#asked(route, {}, { body: text, isNewId, isProbe: probe, ...stopping });
     try {
       return this.#read(readCall, await this.#settled(asked, call));
     } catch (error) {
@@ -282,7 +289,7 @@ export class Rollout<
     } catch (error) {
       // Fleet state may have forgotten the call; its sandbox has not, and a repeat attaches there.
       if (error instanceof Misuse && error.code === 'unknown_call') return this.#act(asked);
-      throw error instanceof CorralError ? this.#bar(error) : error;
+      throw error instanceof CorralError ? this.#failed(asked, error) : error;
     }
   }
 
@@ -294,7 +301,8 @@ export class Rollout<
   async #finish(): Promise<void> {
     if (!isHeld(this.#held)) return;
     try {
-      await exchange(this.#held.gateway, this.#asked(routes.finish, {}, { patienceS: finishPatienceS }));
+      const patienceS = Math.min(finishPatienceS, this.#held.gateway.patienceS);
+      await exchange(this.#held.gateway, this.#asked(routes.finish, {}, { patienceS }));
     } catch (error) {
       if (!(error instanceof CorralError) || error instanceof Unavailable) return;
       // An open whose answer was lost may still arrive: then the end of the process deletes it.
@@ -327,9 +335,14 @@ export class Rollout<
     try {
       return await this.#heard(asked);
     } catch (error) {
-      if (!(error instanceof CorralError)) throw error;
-      throw error instanceof Refused ? error.named(this.rolloutId) : this.#bar(error);
+      throw error instanceof CorralError ? this.#failed(asked, error) : error;
     }
+  }
+
+  /** Neither what the policy may have caused nor a probe's mistake keeps the rollout from a score. */
+  #failed({ isProbe = false }: Asked, error: CorralError): CorralError {
+    const isHarmless = error instanceof Refused || (isProbe && error instanceof Misuse);
+    return isHarmless ? error.named(this.rolloutId) : this.#bar(error);
   }
 
   /**
@@ -358,11 +371,11 @@ export class Rollout<
   }
 
   /** What is not JSON was never sent: a score must not come of that. */
-  #text(body: Json): string {
+  #text(body: Json, isProbe = false): string {
     try {
       return jsonText(body);
     } catch (error) {
-      throw error instanceof Misuse ? this.#bar(error) : error;
+      throw error instanceof Misuse && !isProbe ? this.#bar(error) : error;
     }
   }
 

@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 from types import TracebackType
 from typing import Any, Final, Literal, Self, TypeVar
 
@@ -248,13 +249,15 @@ class Rollout:
         """Lets the sandbox go. Idempotent, goes on when it is cancelled, and never raises: what was scored stays scored, and
         what could not be told now is told again at the end of the process."""
         self._is_over = True
+        if self._finishing is None and not is_held(self._held):
+            return
         if self._finishing is None:
             self._finishing = (await pool_of_loop()).spawn(self._finish())
         await asyncio.shield(self._finishing)
 
     async def _open(self) -> Opened:
-        hold(self._held)
         pool = await pool_of_loop()
+        hold(self._held)
         asked = Asked(OPEN, OPEN.path, text=json_text(self._open_body))
         try:
             reply = await self._barring(pool, asked)
@@ -294,12 +297,11 @@ class Rollout:
         return self._read(read_call, reply)
 
     async def _settled(self, asked: Asked, call: str) -> Reply:
-        clock = asyncio.get_running_loop().time
-        until = clock() + LONGEST_WORK_S
+        until = monotonic() + LONGEST_WORK_S
         reply = await self._act(asked)
         while reply.status == 202:
             asked = replace(asked, is_new_id=True)
-            if clock() > until:
+            if monotonic() > until:
                 raise self._bar(
                     Discarded(own_failure("still_running", "the call does not end", "infrastructure"))
                 )
@@ -308,9 +310,9 @@ class Rollout:
 
     async def _repeated(self, asked: Asked) -> Reply:
         """For what is known by its rollout alone: sent again while its work goes on."""
-        until = asyncio.get_running_loop().time() + LONGEST_WORK_S
+        until = monotonic() + LONGEST_WORK_S
         reply = await self._act(asked)
-        while reply.status == 202 and asyncio.get_running_loop().time() < until:
+        while reply.status == 202 and monotonic() < until:
             reply = await self._act(asked)
         return reply
 
