@@ -17,6 +17,7 @@ import {
   type Grade,
   NotCorral,
   type Opened,
+  readBinaryCall,
   readCall,
   readGrade,
   readOpened,
@@ -33,6 +34,7 @@ import {
   type Json,
   jsonText,
   readable,
+  stdinFields,
 } from './writing.ts';
 
 export type RolloutOptions = {
@@ -60,10 +62,12 @@ export type CallOptions = {
 export type ExecOptions = CallOptions & {
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
-  readonly stdin?: string;
+  readonly stdin?: string | Uint8Array;
   readonly user?: 'policy' | 'root';
   /** stderr comes in `stdout`, in the order of writing. */
   readonly merge?: boolean;
+  /** The result has `stdoutBytes` and `stderrBytes`. */
+  readonly binary?: boolean;
   /** Kept of each stream, 10 MiB at most; default: what the environment keeps. */
   readonly maxOutputBytes?: number;
   /** An adapter's own question to the sandbox. If it is `Misuse`, the rollout can still be graded. */
@@ -140,13 +144,15 @@ export class Rollout<
 
   /** Runs a command in the sandbox: text by `bash -c` (`sh -c` if the image has no bash), or a list of words. */
   async exec(command: string | readonly string[], options: ExecOptions = {}): Promise<CallResult> {
-    const { cwd, env = {}, stdin, user, merge, maxOutputBytes } = options;
+    const { cwd, env = {}, user, merge, binary, maxOutputBytes } = options;
     const words = typeof command === 'string' ? [command] : command;
-    checkCommand(words, [...Object.entries(env).flat(), cwd ?? '', stdin ?? '']);
+    const stdin = stdinFields(options.stdin);
+    checkCommand(words, [...Object.entries(env).flat(), cwd ?? '', ...Object.values(stdin)]);
     checkBounds(options);
     const what = typeof command === 'string' ? { command } : { argv: command };
-    const body = { ...what, cwd, env: options.env, stdin, user, merge, max_output_bytes: maxOutputBytes };
-    return this.#run(routes.exec, body, options);
+    const form = { merge, binary, max_output_bytes: maxOutputBytes };
+    const body = { ...what, cwd, env: options.env, ...stdin, user, ...form };
+    return this.#run(routes.exec, body, options, binary === true ? readBinaryCall : readCall);
   }
 
   /** Calls a tool. Give the model's arguments as it wrote them: the model receives what is wrong in them, and it is no error. */
@@ -244,6 +250,7 @@ export class Rollout<
     route: Route,
     body: Json,
     { timeoutS, callId, signal, probe = false }: CallOptions & Pick<ExecOptions, 'probe'>,
+    read = readCall,
   ): Promise<CallResult> {
     const call = callId ?? `c-${randomUUID()}`;
     const text = this.#text({ call_id: call, ...body, timeout_s: timeoutS }, probe);
@@ -251,7 +258,7 @@ export class Rollout<
     const isNewId = callId === undefined;
     const asked = this.#asked(route, {}, { body: text, isNewId, isProbe: probe, ...stopping });
     try {
-      return this.#read(readCall, await this.#settled(asked, call));
+      return this.#read(read, await this.#settled(asked, call));
     } catch (error) {
       // A command that is no longer waited for must stop, and not run on next to the following one.
       if (signal?.aborted === true && this.#isOpen && !this.#isOver) void this.#cancel(call);
