@@ -113,7 +113,7 @@ async def test_a_reason_that_stays_is_logged_again_after_a_minute(
     monkeypatch.setattr(waiting, "REPORT_EVERY_S", 0.2)
     async with stranger(held_while(place(0))) as one:
         call = asyncio.create_task(corral.Rollout("shell", client=client(one.url)).exec("true"))
-        assert len(set(message.partition(": ")[2] for message in await logged(caplog, 3))) == 1
+        assert len({message.partition(": ")[2] for message in await logged(caplog, 3)}) == 1
         call.cancel()
         await asyncio.gather(call, return_exceptions=True)
 

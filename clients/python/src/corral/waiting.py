@@ -78,11 +78,15 @@ class Waits:
         self._waiters.pop(waiter, None)
 
     async def _watch(self, pool: Pool) -> None:
+        clock = asyncio.get_running_loop().time
+        looked = 0.0
         try:
             while self._waiters:
-                await asyncio.sleep(LOOK_EVERY_S)
-                now = asyncio.get_running_loop().time()
-                old = [one for one in self._waiters if now - one.since_s >= LOOK_EVERY_S]
+                due = max(looked, min(one.since_s for one in self._waiters)) + LOOK_EVERY_S
+                await asyncio.sleep(due - clock())
+                old = [one for one in self._waiters if clock() - one.since_s >= LOOK_EVERY_S]
+                if old:
+                    looked = clock()
                 for waiters in _by_task(old):
                     await self._look(pool, waiters)
         finally:
