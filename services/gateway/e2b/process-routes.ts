@@ -85,6 +85,7 @@ function streamRoutes(app: App, parts: E2bParts): void {
         call,
         ...commandOf(body, addressed),
         ...allowed,
+        binary: true,
         maxOutputBytes,
       });
       return sendEvents(parts, request, reply, pid, running);

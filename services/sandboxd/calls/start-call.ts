@@ -62,7 +62,8 @@ export function callStarter(
       backgroundMs,
     };
     const graded = grade === undefined ? {} : { grade };
-    return { callId, ending, ...streams, evidence, ...graded } satisfies RawAnswer;
+    const binary = request.binary === true ? { binary: true as const } : {};
+    return { callId, ending, ...streams, evidence, ...binary, ...graded } satisfies RawAnswer;
   };
 }
 
@@ -149,7 +150,7 @@ export function execProcess(config: Config, env: NodeJS.ProcessEnv, action: Exec
     cwd,
     env: variables,
     user: processUser(config, user),
-    stdin: action.stdin,
+    stdin: typeof action.stdin === 'object' ? Buffer.from(action.stdin.base64, 'base64') : action.stdin,
     merge: action.merge === true,
   };
 }
