@@ -14,20 +14,20 @@ const plain = '{ namespace: sandboxes, sandboxd: baked, networks: { mirrors: {} 
 
 describe('corral cluster manifests', () => {
   test('prints objects that kubectl applies, of the fleet and namespaces that were named', async () => {
-    const { exitCode, printed } = await run(plain, '--fleet', 'red', '--home', 'control');
+    const { exitCode, printed } = await run(plain, '--fleet', 'lab', '--home', 'control');
     expect(exitCode).toBe(exitCodes.done);
     const objects = parseAllDocuments(printed).map((document) => document.toJS() as object);
     expect(objects).toContainEqual(
       expect.objectContaining({
         kind: 'ServiceAccount',
-        metadata: expect.objectContaining({ name: 'red-controller', namespace: 'control' }) as object,
+        metadata: expect.objectContaining({ name: 'lab-controller', namespace: 'control' }) as object,
       }),
     );
-    expect(printed).toContain('name: red-network-mirrors');
+    expect(printed).toContain('name: lab-network-mirrors');
   });
 
   test('prints one List with --json', async () => {
-    const { printed } = await run(plain, '--fleet', 'red', '--json');
+    const { printed } = await run(plain, '--fleet', 'lab', '--json');
     expect(JSON.parse(printed)).toMatchObject({ kind: 'List', items: expect.any(Array) as unknown });
   });
 
@@ -36,13 +36,13 @@ describe('corral cluster manifests', () => {
     [
       'processes among the sandboxes',
       plain,
-      ['--fleet', 'red', '--home', 'sandboxes'],
+      ['--fleet', 'lab', '--home', 'sandboxes'],
       /cannot share the namespace sandboxes/,
     ],
     [
       'a mistake in the cluster file',
       '{ namespace: a }',
-      ['--fleet', 'red'],
+      ['--fleet', 'lab'],
       /cluster\.yaml:1: needs the field sandboxd/,
     ],
   ])('refuses %s as the caller’s', async (_what, cluster, options, sentence) => {

@@ -7,7 +7,7 @@ import { parseFleetKeys } from '#src/platform/fleet-tokens.ts';
 import { createFakeRandom } from '#test/fakes/random.ts';
 import { makeSecret, secretFiles, secretKinds } from './secrets.ts';
 
-const place = { fleet: 'red', home: 'corral' };
+const place = { fleet: 'lab', home: 'corral' };
 
 function answering(status: number): Api & { readonly asked: ApiCall[] } {
   const asked: ApiCall[] = [];
@@ -18,14 +18,14 @@ function answering(status: number): Api & { readonly asked: ApiCall[] } {
 test('a Secret that is not there is made with the fleet’s label', async () => {
   const api = answering(201);
   expect(await makeSecret(api, place, 'fleet-key', createFakeRandom())).toEqual({
-    name: 'red-fleet-key',
+    name: 'lab-fleet-key',
     state: 'made',
   });
   expect(api.asked).toMatchObject([
     {
       verb: 'create',
       path: '/api/v1/namespaces/corral/secrets',
-      body: { kind: 'Secret', metadata: { name: 'red-fleet-key', labels: { 'corral.dev/fleet': 'red' } } },
+      body: { kind: 'Secret', metadata: { name: 'lab-fleet-key', labels: { 'corral.dev/fleet': 'lab' } } },
     },
   ]);
 });

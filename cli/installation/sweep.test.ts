@@ -3,7 +3,7 @@ import type { Api, ApiCall } from '#src/adapters/kubernetes/api/calls.ts';
 import { createFakeClock } from '#test/fakes/clock.ts';
 import { sweep } from './sweep.ts';
 
-const plan = { fleet: 'red', home: 'corral', sandboxes: 'rollouts', kinds: ['fleet-key'] } as const;
+const plan = { fleet: 'lab', home: 'corral', sandboxes: 'rollouts', kinds: ['fleet-key'] } as const;
 
 const list = (names: readonly string[]) => ({
   status: 200,
@@ -45,8 +45,8 @@ test('sandboxes go when no controller is left to make new ones, each is removed 
   expect(removals()).toEqual([
     '/api/v1/namespaces/rollouts/pods/sandbox-1',
     '/api/v1/namespaces/rollouts/pods/sandbox-2',
-    '/api/v1/namespaces/corral/secrets/red-fleet-key',
-    '/api/v1/namespaces/corral/pods/red-preflight',
+    '/api/v1/namespaces/corral/secrets/lab-fleet-key',
+    '/api/v1/namespaces/corral/pods/lab-preflight',
   ]);
   const firstRemoval = asked.findIndex(({ verb }) => verb === 'delete');
   expect(asked.slice(0, firstRemoval).filter(({ path }) => path.includes('/corral/pods'))).toHaveLength(3);
@@ -72,6 +72,6 @@ test('nothing of a fleet that is installed is removed', async () => {
   const { api, removals } = cluster({ installed: true, controllers: 0, sandboxes: 2 });
   const told = sweep(api, plan, clock).catch((error: unknown) => String(error));
   await clock.advance(200_000);
-  expect(await told).toMatch(/still 1 Deployments in corral: red-controller/);
+  expect(await told).toMatch(/still 1 Deployments in corral: lab-controller/);
   expect(removals()).toEqual([]);
 });

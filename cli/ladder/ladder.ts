@@ -6,7 +6,7 @@ import type { Connection } from '../gateway/connection.ts';
 import { score } from '../print/amounts.ts';
 import { table } from '../print/table.ts';
 import { eachOf, play, type Played } from '../proving/play.ts';
-import { environmentIn, realRowsOf, type Row, type RowChoice } from '../proving/rows.ts';
+import { environmentIn, mustBeIn, realRowsOf, type Row, type RowChoice } from '../proving/rows.ts';
 import { onStage, type Proof } from '../proving/stage.ts';
 import { gradeUntouched } from '../proving/training-job.ts';
 import { judgeLadder, meanOf, type Rung } from './judge.ts';
@@ -71,6 +71,7 @@ export async function whatIsPlayed(
   const given = loadPolicies(file, secretsOf(known));
   const real = realRowsOf(environment, known, environmentsDir, rows);
   if (real === null) {
+    if (known === undefined) await mustBeIn(environmentsDir, environment);
     throw new CommandError(
       `${environment} has no rows to play on`,
       'yours',

@@ -153,7 +153,7 @@ async function gather<Made>(
   return { told: making.made(), missing: missing ?? whole };
 }
 
-/** What `kubectl logs` may put before a line, of our own containers only: `[pod/red-gateway-7d9f-abcde/gateway] `, and a time. */
+/** What `kubectl logs` may put before a line, of our own containers only: `[pod/lab-gateway-7d9f-abcde/gateway] `, and a time. */
 const before =
   /^(?:\[pod\/[a-z0-9.-]{1,253}\/(?:gateway|controller)\] )?(?:\d{4}-\d\d-\d\dT[\d:.]{8,18}Z )?(?=\{)/;
 

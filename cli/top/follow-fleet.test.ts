@@ -44,11 +44,11 @@ test('the fleet is asked and drawn each second, until the reader has seen enough
   let asked = 0;
   const { clock, seen, end, done } = following(() => {
     asked += 1;
-    return Promise.resolve(fakeFleetAnswer({ fleet: `red-${asked}` }));
+    return Promise.resolve(fakeFleetAnswer({ fleet: `lab-${asked}` }));
   });
   await clock.advance(3_500);
   expect(asked).toBe(4);
-  expect(seen.text).toContain('fleet red-4');
+  expect(seen.text).toContain('fleet lab-4');
   end();
   await done;
   expect(seen.isOpen).toBe(false);
@@ -63,7 +63,7 @@ test('a gateway that goes away is told with the age of what stands there, and is
   isAway = true;
   await clock.advance(12_000);
   expect(seen.text).toContain('trying again: the gateway did not answer');
-  expect(seen.text).toMatch(/fleet red at http:\/\/gateway, as it was 1[12] s ago/);
+  expect(seen.text).toMatch(/fleet lab at http:\/\/gateway, as it was 1[12] s ago/);
   isAway = false;
   await clock.advance(1_500);
   expect(seen.text).not.toContain('trying again');

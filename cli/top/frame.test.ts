@@ -55,14 +55,14 @@ const burst = fakeFleetAnswer({
     fakeProcess(),
     fakeProcess({
       kind: 'controller',
-      host: 'red-controller-0',
+      host: 'lab-controller-0',
       in_hand: { starts: 4 },
       at_most: { starts: 32 },
     }),
     fakeProcess({
       kind: 'controller',
       state: 'silent',
-      host: 'red-controller-1',
+      host: 'lab-controller-1',
       heard_ms: 12_300,
       in_hand: { starts: 9 },
       at_most: { starts: 32 },
@@ -73,7 +73,7 @@ const burst = fakeFleetAnswer({
 describe('a frame', () => {
   test('of a burst, at 80 columns', () => {
     expect(draw(view(burst), 80, 24)).toEqual([
-      'corral top  fleet red at http://127.0.0.1:8700                          14:03:07',
+      'corral top  fleet lab at http://127.0.0.1:8700                          14:03:07',
       'rollouts   136 open, 119 waiting, the longest for 36 s, 32 calls running',
       'sandboxes  23: 18 held, 0 ready, 4 of at most 32 starting, 1 leaving',
       'verdicts   in 5 min: 110 scorable, 4 discarded (infrastructure 3, caller 1)',
@@ -115,15 +115,15 @@ describe('a frame', () => {
       '',
       'Processes  1 gateway, 1 controller, 1 without heartbeat',
       'process     state                    age  version  in hand                              host              pid',
-      'controller  no heartbeat for 12 s  1 min  0.1.0    9 of 32 starts                       red-controller-1    1',
-      'gateway     serving                1 min  0.1.0    591 requests, 119 in line, 35 calls  red-gateway-0       1',
-      'controller  serving                1 min  0.1.0    4 of 32 starts                       red-controller-0    1',
+      'controller  no heartbeat for 12 s  1 min  0.1.0    9 of 32 starts                       lab-controller-1    1',
+      'gateway     serving                1 min  0.1.0    591 requests, 119 in line, 35 calls  lab-gateway-0       1',
+      'controller  serving                1 min  0.1.0    4 of 32 starts                       lab-controller-0    1',
     ]);
   });
 
   test('of an empty fleet says so in words', () => {
     expect(draw(view(fakeFleetAnswer()), 80, 14)).toEqual([
-      'corral top  fleet red at http://127.0.0.1:8700                          14:03:07',
+      'corral top  fleet lab at http://127.0.0.1:8700                          14:03:07',
       'rollouts   0 open, 0 waiting, 0 calls running',
       'sandboxes  0: 0 held, 0 ready, 0 starting, 0 leaving',
       'verdicts   in 5 min: 0 scorable, 0 discarded',
@@ -215,7 +215,7 @@ describe('a frame', () => {
     const told = { answer: burst, agoMs: 12_000 };
     const lines = draw(view(burst, { told, trouble: 'trying again: connection refused' }), 80, 24);
     expect(lines.slice(0, 3)).toEqual([
-      'corral top  fleet red at http://127.0.0.1:8700, as it was 12 s ago      14:03:07',
+      'corral top  fleet lab at http://127.0.0.1:8700, as it was 12 s ago      14:03:07',
       'trying again: connection refused',
       'rollouts   136 open, 119 waiting, the longest for 36 s, 32 calls running',
     ]);

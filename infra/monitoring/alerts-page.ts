@@ -6,7 +6,7 @@ const head = `<!-- Written by tools/write-rules.ts from infra/monitoring/rules. 
 
 All alerts: which of them page, who receives them, and the runbook for each. The rules come with the [chart](../charts/corral/README.md)
 (\`monitoring.rules.enabled\`); a Prometheus without the operator takes the \`spec\` of the object that
-\`helm template red charts/corral --values my-values.yaml --show-only templates/monitoring/prometheusrule.yaml\` prints. They need the labels
+\`helm template lab charts/corral --values my-values.yaml --show-only templates/monitoring/prometheusrule.yaml\` prints. They need the labels
 \`namespace\`, \`pod\`, \`component\` and \`fleet\`, which the chart's PodMonitor gives.
 
 **Whom they are for** is the label \`blame\`, as everywhere in Corral: \`infrastructure\` is the fleet’s operator, \`model\` is the team that trains the policy,
@@ -19,7 +19,7 @@ failed by us. Both are 0.001 by default. A rollout whose own command may have en
 **The pages** ask \`corral\`, \`kubectl\` and Prometheus. Their commands take the alert's labels, the namespace of the sandboxes, and a key of scope \`admin\`:
 
 \`\`\`sh
-export FLEET=red NAMESPACE=red SANDBOXES=red-sandboxes
+export FLEET=lab NAMESPACE=corral SANDBOXES=lab-sandboxes
 export CORRAL_URL=https://gateway.example.com CORRAL_KEY=…
 \`\`\`
 

@@ -72,7 +72,7 @@ export type RolloutView = {
 };
 
 /**
- * What both faces are a thin skin of. Every method throws only `Failure`; a tool call that was answered (whatever the
+ * What all faces are a thin skin of. Every method throws only `Failure`; a tool call that was answered (whatever the
  * model did wrong) resolves. `still_running` is a Failure too: the request's time is up, the work goes on.
  */
 export interface GatewayCore {

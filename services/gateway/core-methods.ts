@@ -60,7 +60,7 @@ export type GatewayCoreDeps = {
 const tellingMs = 3_000;
 
 /**
- * Joins the features for both faces: each method finds the rollout, lets one feature work, and shows the result. Files are not
+ * Joins the features for all faces: each method finds the rollout, lets one feature work, and shows the result. Files are not
  * held as calls are: a body can be read once, so it is the client who begins again.
  */
 export function gatewayCore(deps: GatewayCoreDeps): GatewayCore {

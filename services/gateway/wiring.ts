@@ -29,7 +29,7 @@ import { openWorld, type OpenWorld } from './world-wiring.ts';
  * What a gateway process consists of, who gets what of it, and in which order it begins and ends. Each part is told in
  * full by the file in brackets.
  *
- *   what callers reach   server: both faces and the operators' addresses           (server.ts)
+ *   what callers reach   server: all faces and the operators' addresses            (server.ts)
  *                          │
  *   what answers         core: calls, grades and rollouts, with spans at its edges (core-wiring.ts, core-methods.ts, traced.ts)
  *                          │

@@ -66,7 +66,7 @@ async function lookAround(): Promise<void> {
   const { lines, queries } = await commandsOfPages();
   expect(await wentWrong(corral, lines)).toEqual([]);
   for (const query of queries)
-    await prometheus.query(query.replaceAll('fleet="red"', `fleet="${corral.name}"`));
+    await prometheus.query(query.replaceAll('fleet="lab"', `fleet="${corral.name}"`));
 }
 if (!few) test('whatever a page tells somebody to look at can be looked at', lookAround);
 

@@ -16,6 +16,7 @@ const environments = {
   rooted: {
     ...countingEnvironment,
     sandbox: { ...limitedTo('120Mi'), run_as: 'root' },
+    grader: { kind: 'text', reference: 'item.answer' },
     pool: { min_ready: 5, max: 8 },
   },
   // Gives up on a start early, so that nobody waits a minute to be told that there is no room.

@@ -9,8 +9,8 @@ import { kubectl, untilPodsAreAccepted } from '../support/kubectl.ts';
 const places = {
   [home]: 'restricted',
   'rendered-sandboxes': 'baseline',
-  'red-rollouts': 'baseline',
-  'blue-rollouts': 'restricted',
+  'lab-rollouts': 'baseline',
+  'research-rollouts': 'restricted',
 };
 
 beforeAll(async () => {

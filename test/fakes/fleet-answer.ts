@@ -5,7 +5,7 @@ type Waiting = FleetAnswer['waiting']['runs'][number];
 /** What a gateway tells of a fleet in which nothing happens. */
 export function fakeFleetAnswer(changes: Partial<FleetAnswer> = {}): FleetAnswer {
   return {
-    fleet: 'red',
+    fleet: 'lab',
     age_ms: 200,
     next_in_ms: 800,
     sees: 'all tenants',
@@ -60,7 +60,7 @@ export const fakeProcess = (
 ): FleetAnswer['processes'][number] => ({
   kind: 'gateway',
   state: 'serving',
-  host: 'red-gateway-0',
+  host: 'lab-gateway-0',
   pid: 1,
   version: '0.1.0',
   age_ms: 106_000,

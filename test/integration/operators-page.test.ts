@@ -53,7 +53,7 @@ describe('the operators’ page lists exactly', () => {
 
   test('what the manifests create', async () => {
     const cluster = await loaded();
-    const created = manifests({ ...cluster, fleet: 'red', home: 'red' }) as readonly Created[];
+    const created = manifests({ ...cluster, fleet: 'lab', home: 'corral' }) as readonly Created[];
     const told = created.map(({ kind, metadata: { name } }) =>
       kind === 'Namespace' ? kind : `${kind} ${name.replace('mirrors', 'CLASS')}`,
     );
@@ -70,7 +70,7 @@ describe('the operators’ page lists exactly', () => {
 
 type Created = { readonly kind: string; readonly metadata: { readonly name: string } };
 
-/** `Role and RoleBinding red-controller`: one cell names two objects. */
+/** `Role and RoleBinding lab-controller`: one cell names two objects. */
 function objectsOf(cell: string): readonly string[] {
   const words = cell.split(' ');
   const name = words.find((word) => word.includes('-'));

@@ -32,7 +32,7 @@ export const home = 'rendered-home';
 const release = 'rendered';
 
 /** The fleets' names; without one in the values it is the release's. */
-export const fleetOf = { minimal: release, production: 'red', gitops: 'blue' } as const;
+export const fleetOf = { minimal: release, production: 'lab', gitops: 'research' } as const;
 
 /** The chart's text, with more arguments of Helm. */
 export const renderText = (set: ValueSet, ...more: readonly string[]): Promise<string> =>

@@ -60,7 +60,7 @@ export async function play(say: (line: string) => void): Promise<Scenes> {
   const receiver = stack.use(await startOtlpReceiver(undefined, hubAddress));
   const recorder = stack.adopt(await startRecorder(), (one) => one.stop());
   say('helm install');
-  const corral = stack.adopt(await installRelease('red', valuesOf(receiver.endpoint)), (one) => one.remove());
+  const corral = stack.adopt(await installRelease('lab', valuesOf(receiver.endpoint)), (one) => one.remove());
   const prometheus = stack.adopt(
     await startPrometheus({
       namespace: corral.namespace,

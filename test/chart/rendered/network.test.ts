@@ -22,8 +22,8 @@ const closed = [
 test('in a fleet that is closed gateways reach each other and the controllers, to tell one story', async () => {
   const objects = await render('production', ...closed);
   const policyOf = (name: string) => oneOf(objects, 'NetworkPolicy', name)['spec'] as Policy;
-  const gateway = policyOf('red-gateway');
-  const controller = policyOf('red-controller');
+  const gateway = policyOf('lab-gateway');
+  const controller = policyOf('lab-controller');
   expect(gateway.ingress.map(({ from }) => componentsOf(from))).toEqual([['preflight', 'gateway']]);
   expect(controller.ingress.map(({ from }) => componentsOf(from))).toEqual([['gateway']]);
   const reached = gateway.egress.flatMap(({ to, ports = [] }) =>

@@ -193,3 +193,12 @@ test('a policy that calls what is no tool, or an environment without rows, is it
     said: expect.stringContaining('has no rows to play on'),
   });
 });
+
+test('an environment that is not in the folder is named as missing, instead of its rows', async () => {
+  const { gatewayUrl, apiKey } = corral.fleet;
+  const there = ['--url', gatewayUrl, '--key', apiKey, '--environments', folder];
+  expect(await runCorral(['ladder', 'brokn', ...there])).toMatchObject({
+    exitCode: exitCodes.yours,
+    said: expect.stringMatching(/there is no environment brokn in .*\n.*\n.*there is: /) as string,
+  });
+});

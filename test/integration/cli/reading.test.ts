@@ -316,7 +316,7 @@ describe('a story from a file of lines, where they went to standard output', () 
     '{"time":"2026-11-21T12:00:00Z","level":"info","service":"gateway","message":"listening"}',
     JSON.stringify(called('c1', 'trainer', 'echo one')),
     'not even JSON {"kind":"verdict"}',
-    `[pod/red-gateway-7d9f-abcde/gateway] 2026-11-21T12:00:01.123456789Z ${JSON.stringify(called('c2', 'operator', 'echo two'))}`,
+    `[pod/lab-gateway-7d9f-abcde/gateway] 2026-11-21T12:00:01.123456789Z ${JSON.stringify(called('c2', 'operator', 'echo two'))}`,
     // A sandbox's own log, saved with the others; what it says of a rollout is no event of ours.
     `[pod/sandbox-1/sandbox] ${JSON.stringify({ ...scored, score: 1 })}`,
     JSON.stringify({

@@ -83,7 +83,7 @@ let gateway: GatewayUnderTest;
 beforeEach(async () => {
   seen = sight;
   const look = () => Promise.resolve({ reading: seen, ageMs: 20, nextInMs: 980 });
-  gateway = await startGateway({ fleet: { fleet: 'red', look } });
+  gateway = await startGateway({ fleet: { fleet: 'lab', look } });
 });
 afterEach(() => gateway.stop(1_000));
 
@@ -97,7 +97,7 @@ describe('GET /v1/fleet', () => {
     const { status, body } = await ask('fleet');
     expect(status).toBe(200);
     expect(Value.Check(FleetAnswer, body)).toBe(true);
-    expect(body).toMatchObject({ fleet: 'red', age_ms: 20, next_in_ms: 980, sees: 'all tenants' });
+    expect(body).toMatchObject({ fleet: 'lab', age_ms: 20, next_in_ms: 980, sees: 'all tenants' });
     expect(body.waiting).toEqual({
       rollouts: 6,
       oldest_ms: 9_000,
@@ -176,7 +176,7 @@ describe('GET /v1/fleet', () => {
   it('says that fleet state does not answer when it does not', async () => {
     await gateway.stop(0);
     const away = new Failure('state_unavailable', 'Redis is away');
-    gateway = await startGateway({ fleet: { fleet: 'red', look: () => Promise.reject(away) } });
+    gateway = await startGateway({ fleet: { fleet: 'lab', look: () => Promise.reject(away) } });
     const { status, body } = await ask('fleet');
     expect([status, body]).toMatchObject([503, { error: { code: 'state_unavailable' } }]);
   });

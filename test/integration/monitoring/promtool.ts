@@ -10,8 +10,8 @@ import type { Series, Stories, Told } from './story.ts';
 
 /** The fleet whose metrics the stories tell, with the objectives that the chart has by default. */
 export const valuesOfTest: Values = {
-  namespace: 'red-home',
-  fleet: 'red',
+  namespace: 'lab-home',
+  fleet: 'lab',
   lostRollouts: '0.001',
   toolCalls: '0.001',
   runbooks: 'docs/runbooks',

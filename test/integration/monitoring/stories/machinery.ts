@@ -28,13 +28,13 @@ export const machineryStories = {
         when: 'one of two gateways does not reach Redis',
         series: { [redisUp('g1')]: '1x4 0x10', [redisUp('g2')]: '1x14' },
         at: '4m',
-        told: { summary: 'Fleet red does not reach its Redis' },
+        told: { summary: 'Fleet lab does not reach its Redis' },
       },
       {
         when: 'Redis is reached and takes no write, and controllers fail for it',
         series: { [redisUp('c1')]: '1x20', [controllerFailed('state_unavailable')]: '0x4 0+5x16' },
         at: '5m',
-        told: { summary: 'Fleet red does not reach its Redis' },
+        told: { summary: 'Fleet lab does not reach its Redis' },
       },
     ],
     silent: [
@@ -63,7 +63,7 @@ export const machineryStories = {
         when: 'for three minutes no controller writes the fleet back',
         series: { [recovering('g1')]: '0x2 1x10', [recovering('g2')]: '0x2 1x10' },
         at: '4m',
-        told: { summary: 'Fleet red has not been written back into its Redis for two minutes' },
+        told: { summary: 'Fleet lab has not been written back into its Redis for two minutes' },
       },
     ],
     silent: [
@@ -90,7 +90,7 @@ export const machineryStories = {
         at: '7m',
         told: {
           labels: { verb: 'create', resource: 'pods', code: '403' },
-          summary: 'The API server refuses calls of fleet red (create pods: 403)',
+          summary: 'The API server refuses calls of fleet lab (create pods: 403)',
         },
       },
       {
@@ -101,7 +101,7 @@ export const machineryStories = {
           [api('delete', 'pods', 'timeout')]: '0+1x20',
         },
         at: '7m',
-        told: { summary: 'The API server refuses calls of fleet red' },
+        told: { summary: 'The API server refuses calls of fleet lab' },
       },
     ],
     silent: [
@@ -138,7 +138,7 @@ export const machineryStories = {
         when: 'the last gateway is no longer scraped, and controllers are',
         series: { [part('gateway')]: '1x4 stale', [part('controller')]: '1x20' },
         at: '5m',
-        told: { labels: { component: 'gateway' }, summary: 'Fleet red has no gateway' },
+        told: { labels: { component: 'gateway' }, summary: 'Fleet lab has no gateway' },
       },
     ],
     silent: [
@@ -169,14 +169,14 @@ export const machineryStories = {
         at: '4m',
         told: {
           labels: { pod: 'g1' },
-          summary: 'Gateway g1 of fleet red has too much to do',
+          summary: 'Gateway g1 of fleet lab has too much to do',
         },
       },
       {
         when: 'its event loop is late',
         series: { [held]: '30x10', [heldLimit]: '4000x10', [lag]: '0.7x10' },
         at: '4m',
-        told: { labels: { pod: 'g1' }, summary: 'Gateway g1 of fleet red has too much to do' },
+        told: { labels: { pod: 'g1' }, summary: 'Gateway g1 of fleet lab has too much to do' },
       },
     ],
     silent: [
@@ -210,7 +210,7 @@ export const machineryStories = {
         when: 'Redis uses nine tenths of its maxmemory',
         series: { [memory('used')]: '900x20', [memory('limit')]: '1000x20' },
         at: '6m',
-        told: { summary: 'Redis of fleet red is 90% full' },
+        told: { summary: 'Redis of fleet lab is 90% full' },
       },
     ],
     silent: [
@@ -243,7 +243,7 @@ export const machineryStories = {
           'corral_redis_policy_ok{pod="c1"}': '1x12',
         },
         at: '3m',
-        told: { summary: 'Redis of fleet red may forget rollouts when it is short of memory' },
+        told: { summary: 'Redis of fleet lab may forget rollouts when it is short of memory' },
       },
     ],
     silent: [
@@ -270,7 +270,7 @@ export const machineryStories = {
         at: '5m',
         told: {
           labels: { pod: 'g1' },
-          summary: 'Sandboxes of fleet red refuse gateway g1: its fleet key is not the controllers’',
+          summary: 'Sandboxes of fleet lab refuse gateway g1: its fleet key is not the controllers’',
         },
       },
     ],
@@ -298,7 +298,7 @@ export const machineryStories = {
         at: '8m',
         told: {
           labels: { pod: 'g1' },
-          summary: 'Fleet red does not use its newest environments',
+          summary: 'Fleet lab does not use its newest environments',
         },
       },
       {
@@ -310,7 +310,7 @@ export const machineryStories = {
           [inForce('c2', 'old')]: '1x20',
         },
         at: '8m',
-        told: { summary: 'Fleet red does not use its newest environments' },
+        told: { summary: 'Fleet lab does not use its newest environments' },
       },
     ],
     silent: [
@@ -340,7 +340,7 @@ export const machineryStories = {
         when: 'three grades fail within a minute',
         series: { [gatewayFailed('grader_failed')]: '0x10 1 3x20' },
         at: '8m',
-        told: { summary: '3 grades of fleet red failed in a quarter of an hour' },
+        told: { summary: '3 grades of fleet lab failed in a quarter of an hour' },
       },
     ],
     silent: [
@@ -365,7 +365,7 @@ export const machineryStories = {
         when: 'a gateway drops seven events',
         series: { [dropped]: '0x10 7x20' },
         at: '6m',
-        told: { labels: { pod: 'g1' }, summary: '7 events of g1 (fleet red) are in no log' },
+        told: { labels: { pod: 'g1' }, summary: '7 events of g1 (fleet lab) are in no log' },
       },
     ],
     silent: [{ when: 'it dropped some yesterday', series: { [dropped]: '7x40' }, at: '18m' }],
@@ -386,7 +386,7 @@ export const machineryStories = {
         at: '6m',
         told: {
           labels: { component: 'controller' },
-          summary: '1 failures of fleet red’s controllers are unclassified',
+          summary: '1 failures of fleet lab’s controllers are unclassified',
         },
       },
       {
@@ -395,7 +395,7 @@ export const machineryStories = {
         at: '6m',
         told: {
           labels: { component: 'gateway' },
-          summary: '1 failures of fleet red’s gateways are unclassified',
+          summary: '1 failures of fleet lab’s gateways are unclassified',
         },
       },
     ],

@@ -10,8 +10,8 @@ import {
 } from '../story.ts';
 
 const rollouts = (share: string, when: string) =>
-  `${share} of fleet red’s rollouts ${when} (objective: 0.1%)`;
-const calls = (share: string, when: string) => `${share} of fleet red’s tool calls ${when} (objective: 0.1%)`;
+  `${share} of fleet lab’s rollouts ${when} (objective: 0.1%)`;
+const calls = (share: string, when: string) => `${share} of fleet lab’s tool calls ${when} (objective: 0.1%)`;
 
 export const objectiveStories = {
   RolloutsLostFast: {

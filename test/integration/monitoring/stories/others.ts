@@ -11,14 +11,14 @@ const expiry = (key: string, pod = 'g1') => `corral_key_expiry_timestamp_seconds
 const day = 86_400;
 
 const broke = (share: string) =>
-  `${share} of environment shell (fleet red) ends with a sandbox that the policy broke, or may have broken`;
+  `${share} of environment shell (fleet lab) ends with a sandbox that the policy broke, or may have broken`;
 
 const reports = (backend: string) =>
   `corral_backend_reports_total{pod="g1",backend="${backend}",environment="shell"}`;
 const suspectedOfDependency =
   'corral_verdicts_total{pod="g1",verdict="discard",blame="infrastructure",code="dependency_failed",environment="shell",suspected="dependency"}';
 const doubted = (share: string) =>
-  `${share} of environment shell (fleet red) reports a failed backend, and probes do not confirm it`;
+  `${share} of environment shell (fleet lab) reports a failed backend, and probes do not confirm it`;
 
 export const othersStories = {
   PolicyBreaksSandboxes: {
@@ -103,7 +103,7 @@ export const othersStories = {
         at: '40m',
         told: {
           labels: { environment: 'shell' },
-          summary: '40% of the calls in environment shell (fleet red) were nonsense to its tools',
+          summary: '40% of the calls in environment shell (fleet lab) were nonsense to its tools',
         },
       },
     ],
@@ -140,7 +140,7 @@ export const othersStories = {
         at: '11m',
         told: {
           labels: { code: 'unauthorized' },
-          summary: 'A training job’s requests to fleet red are refused: 30 times unauthorized',
+          summary: 'A training job’s requests to fleet lab are refused: 30 times unauthorized',
         },
       },
     ],
@@ -173,7 +173,7 @@ export const othersStories = {
           [expiry('weekly')]: `${60 * day}x10`,
         },
         at: '1m',
-        told: { labels: { key: 'nightly' }, summary: 'API key nightly of fleet red ends in 6d 0h 0m 0s' },
+        told: { labels: { key: 'nightly' }, summary: 'API key nightly of fleet lab ends in 6d 0h 0m 0s' },
       },
     ],
     silent: [

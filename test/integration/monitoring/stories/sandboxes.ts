@@ -46,7 +46,7 @@ export const sandboxStories = {
         at: '10m',
         told: {
           labels: { template },
-          summary: `12 rollouts of fleet red wait for a sandbox (template ${template}), and none has started for five minutes`,
+          summary: `12 rollouts of fleet lab wait for a sandbox (template ${template}), and none has started for five minutes`,
         },
       },
     ],
@@ -96,7 +96,7 @@ export const sandboxStories = {
         at: '15m',
         told: {
           labels: { template },
-          summary: `9 rollouts of fleet red wait, and template ${template} has all sandboxes that it may have`,
+          summary: `9 rollouts of fleet lab wait, and template ${template} has all sandboxes that it may have`,
         },
       },
     ],
@@ -132,7 +132,7 @@ export const sandboxStories = {
         at: '11m',
         told: {
           labels: { code: 'capacity_timeout' },
-          summary: '2 requests of fleet red got no sandbox in time (capacity_timeout)',
+          summary: '2 requests of fleet lab got no sandbox in time (capacity_timeout)',
         },
       },
     ],
@@ -164,7 +164,7 @@ export const sandboxStories = {
         at: '4m',
         told: {
           labels: { template, environment: 'shell' },
-          summary: `Sandboxes of environment shell do not start in fleet red (template ${template})`,
+          summary: `Sandboxes of environment shell do not start in fleet lab (template ${template})`,
         },
       },
       {
@@ -173,7 +173,7 @@ export const sandboxStories = {
         at: '4m',
         told: {
           labels: { template },
-          summary: `Sandboxes of environment  do not start in fleet red (template ${template})`,
+          summary: `Sandboxes of environment  do not start in fleet lab (template ${template})`,
         },
       },
     ],
@@ -201,7 +201,7 @@ export const sandboxStories = {
         at: '12m',
         told: {
           labels: { cause: 'node_lost' },
-          summary: '4 rollouts of fleet red lost their sandbox (node_lost)',
+          summary: '4 rollouts of fleet lab lost their sandbox (node_lost)',
         },
       },
     ],
@@ -238,7 +238,7 @@ export const sandboxStories = {
         at: '20m',
         told: {
           labels: { environment: 'shell' },
-          summary: 'A sandbox that was ready took up to 1.8s to hand over in environment shell of fleet red',
+          summary: 'A sandbox that was ready took up to 1.8s to hand over in environment shell of fleet lab',
         },
       },
     ],
