@@ -41,11 +41,15 @@ test('what is too much for an answer comes from the sandbox, piece by piece', as
   expect([stdout?.length, stderr]).toEqual([700_000, 'e']);
 });
 
-test('what had to make way there is told as cut, and what is lost stays a failure', async () => {
+test('output that made way or that its client cannot read in time is cut, and what is lost stays a failure', async () => {
   const kept = { stdout: 700_000, stderr: 0 };
   const result = { ...aCallResult(), stdout: 'head', stderr: 'e', kept };
   const gone = new Failure('answer_expired', 'it is no longer kept');
   expect(await read(result, () => Promise.reject(gone))).toEqual([
+    'head\n[stdout was cut: only its head and tail are above]\n',
+    'e',
+  ]);
+  expect(await read(result, () => Promise.resolve(null))).toEqual([
     'head\n[stdout was cut: only its head and tail are above]\n',
     'e',
   ]);

@@ -53,12 +53,12 @@ function cutOf({ truncated }: CallResult): string {
 const pieceBytes = 256 * 1024;
 
 type Data = { readonly stdout: string } | { readonly stderr: string };
-type Open = (stream: OutputStream) => Promise<AsyncIterable<Uint8Array>>;
+type Open = (stream: OutputStream) => Promise<AsyncIterable<Uint8Array> | null>;
 
 /**
  * The streams, and where nothing ran what the model is told, as stderr. `open`: what of them is still in the sandbox, because it
- * is too much for an answer; it passes through here as it comes. What had to make way there for other commands' output is told as
- * far as the answer carries it, and as cut: it is the policy that printed so much.
+ * is too much for an answer; it passes through here as it comes. What had to make way there for other commands' output, or what its
+ * client has no time to read (null), is returned as far as the answer carries it, and as cut: it is the policy that printed so much.
  */
 export async function* outputOf(result: CallResult, open: Open): AsyncGenerator<Data> {
   for (const stream of ['stdout', 'stderr'] as const) {
