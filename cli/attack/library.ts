@@ -211,7 +211,7 @@ export const attacks: readonly Attack[] = [
   {
     name: 'forged-score',
     hole: 'a program of the policy runs as the grader, or as a user who can write its score',
-    fix: 'run what the policy wrote with as-policy only; no run_as: root and no uid: single with a command grader',
+    fix: 'run what the policy wrote with as-policy only; no uid: single with a command grader',
     scripts: (target) => hollow(target, forgesAndFails),
   },
   {
@@ -229,7 +229,7 @@ export const attacks: readonly Attack[] = [
   {
     name: 'late-writer',
     hole: "a process that outlives its call, or the grader's own, writes the score or swaps what is graded",
-    fix: 'end what the policy runs before you look at the result: one as-policy at a time; no run_as: root and no uid: single with a command grader',
+    fix: 'end what the policy runs before you look at the result: one as-policy at a time; no uid: single with a command grader',
     scripts: (target) => [...hollow(target, haunts), ...running(target, lurks)],
   },
   {

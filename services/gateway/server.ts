@@ -34,7 +34,7 @@ export type GatewayParts = {
   readonly runs: RunRoutesDeps;
   readonly fleet: FleetRoutesDeps;
   readonly events: EventRoutesDeps;
-  readonly e2b: Pick<E2bParts, 'aliases' | 'tokens' | 'random'>;
+  readonly e2b: Pick<E2bParts, 'aliases' | 'rows' | 'tokens' | 'random'>;
   readonly authentication: Authentication;
   readonly fileBytes: number;
   readonly needs: readonly Need[];

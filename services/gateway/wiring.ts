@@ -202,7 +202,7 @@ function wireServer(
   return createGatewayServer({
     core: wired.core,
     events,
-    e2b: { aliases: state.aliases, tokens, random },
+    e2b: { aliases: state.aliases, rows: state.claims, tokens, random },
     runs: { reports, lifecycle, record, clock },
     fleet: { fleet: config.fleet, look: () => sight.get() },
     authentication: { keyRing, developmentKey: config.developmentKey, clock, record },

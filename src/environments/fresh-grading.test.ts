@@ -77,6 +77,7 @@ describe('a grader that works in a sandbox of its own', () => {
     [fresh, 'limits: { grade: 12m }', 'must be at least 780 s'],
     ['', 'pool: { grader: { max: 2 } }', 'there is none'],
     ['', 'grader_sandbox: { image: host }', 'there is none'],
+    [fresh, 'grader_sandbox: { image: host, folders: [/logs], run_as: root }', 'run_as must not be root'],
   ])('with %s and %j is told: %s', async (grader, rest, told) => {
     expect(await mistakes(graded(grader, rest))).toContain(told);
   });
@@ -85,6 +86,21 @@ describe('a grader that works in a sandbox of its own', () => {
     const smallest = 'grader_sandbox: { image: host, disk: 64Mi, memory: 128Mi }';
     const { grader } = await loaded(graded(`${fresh}, artifact_bytes: 16Mi`, smallest));
     expect(grader).toMatchObject({ fresh: { mostBytes: 16 * 2 ** 20 } });
+  });
+
+  test('runs as the ordinary user if the commands of the policy are root', async () => {
+    const rooted = graded(fresh).replace('image: host,', 'image: host, run_as: root,');
+    const { template, graderTemplate } = await loaded(rooted);
+    expect([template.runAs, graderTemplate?.runAs]).toEqual(['root', 'user']);
+  });
+
+  test('is needed if the commands of the policy are root: they could write the score', async () => {
+    const rooted = graded('').replace('image: host,', 'image: host, run_as: root,');
+    expect(await mistakes(rooted)).toContain('they can write its score: use grade_in: fresh');
+    const gated = rooted
+      .replace('{ kind: command', '{ kind: gate, all: [{ kind: command')
+      .replace('on_broken: 0 }', 'on_broken: 0 }], grader: { kind: text, reference: item.answer } }');
+    expect(await mistakes(gated)).toContain('they can write its score');
   });
 
   test('may name a folder that both sandboxes have', async () => {

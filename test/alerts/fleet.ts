@@ -7,7 +7,7 @@ import type { Answer } from '../support/faces.ts';
 const bare = countingEnvironment.sandbox;
 const few = { min_ready: 0, max: 8 };
 
-const limitedTo = (limit: string) => ({ ...bare, memory: { ...bare.memory, limit } });
+const limitedTo = (limit: string) => ({ ...bare, memory: { request: limit, limit } });
 
 /** Environments by what is to happen to their sandboxes; resources differ, so that none shares its pool with another. */
 const environments = {
@@ -16,6 +16,7 @@ const environments = {
   rooted: {
     ...countingEnvironment,
     sandbox: { ...limitedTo('120Mi'), run_as: 'root' },
+    grader: { kind: 'text', reference: 'item.answer' },
     pool: { min_ready: 5, max: 8 },
   },
   // Gives up on a start early, so that nobody waits a minute to be told that there is no room.

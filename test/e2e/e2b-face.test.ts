@@ -115,7 +115,7 @@ test('a file that was asked for at the moment of the loss is gone with its sandb
   expect([answer.status, await answer.json()]).toMatchObject([502, gone]);
 });
 
-test('the policy’s own timeout is 124 before its client gives up, whatever it does about being ended', async () => {
+test('the policy’s own timeout is 124 just before its client gives up, whatever it does about being ended', async () => {
   const sandbox = await open();
   const began = performance.now();
   const ended = await run(sandbox, "trap '' TERM; sleep 60 & sleep 60", { 'connect-timeout-ms': '3000' });
@@ -125,6 +125,19 @@ test('the policy’s own timeout is 124 before its client gives up, whatever it 
   expect(body).toMatchObject({
     verdict: { kind: 'scorable' },
     calls: [{}, { outcome: 'timed_out', code: 'command_timeout' }],
+  });
+  const { calls } = body as { calls: { duration_ms: number }[] };
+  expect(calls.at(-1)?.duration_ms).toBeGreaterThanOrEqual(2_500);
+});
+
+test('a policy that prints without end until its timeout is cut, and its client reads 124 in time', async () => {
+  const sandbox = await open();
+  const began = performance.now();
+  const loud = await run(sandbox, 'yes | head -c 30000000; sleep 60', { 'connect-timeout-ms': '3000' });
+  expect(performance.now() - began).toBeLessThan(3_000);
+  expect(loud).toMatchObject({
+    exitCode: 124,
+    stdout: expect.stringMatching(/\n\[stdout was cut: [^\n]*\n$/),
   });
 });
 

@@ -32,7 +32,7 @@ export const countingEnvironment = {
   sandbox: {
     image: 'corral.local/bare:dev',
     cpu: { request: '10m', limit: '1' },
-    memory: { request: '32Mi', limit: '128Mi' },
+    memory: { request: '128Mi', limit: '128Mi' },
     disk: '64Mi',
   },
   tools: { shell: { builtin: 'shell', timeout: '60s' } },

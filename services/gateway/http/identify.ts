@@ -3,7 +3,7 @@ import { authorise, credentialsOf, refusalOf } from '#src/access/authorise.ts';
 import type { KeyRing } from '#src/access/key-file.ts';
 import type { Grant, Scope } from '#src/access/keys.ts';
 import { Failure } from '#src/failure/failure.ts';
-import { isIdText, runId, type RunId } from '#src/model/ids.ts';
+import { idRule, isIdText, runId, type RunId } from '#src/model/ids.ts';
 import type { Face } from '#src/model/face.ts';
 import type { Clock } from '#src/ports/clock.ts';
 import type { FleetEvent } from '#src/ports/event-log.ts';
@@ -87,7 +87,7 @@ function runOf(request: FastifyRequest, grant: Grant, named: string | undefined)
   const text = named ?? (typeof header === 'string' ? header : undefined);
   if (text !== undefined) {
     if (isIdText(text)) return runId(text);
-    throw invalid('the run name must be 1 to 256 printable characters without spaces');
+    throw invalid(`the run name must be ${idRule}`);
   }
   if (grant.defaultRun !== null) return grant.defaultRun;
   throw invalid('no run is named; send the header X-Corral-Run, or give the key a default run');

@@ -12,7 +12,7 @@ import { parseDurationMs } from '../quantities.ts';
 import type { EnvironmentYaml } from '../schema/environment.ts';
 import { splicedScript, unknownPlaceholder } from './command-rules.ts';
 import { compileDataset } from './dataset.ts';
-import { checkArtifacts, graderTemplateOf } from './grader-sandbox.ts';
+import { checkArtifacts, checkGraderApart, graderTemplateOf } from './grader-sandbox.ts';
 import { compileGrader } from './grader.ts';
 import { checkIndexes } from './index-tool.ts';
 import { compilePool } from './pool.ts';
@@ -54,6 +54,7 @@ export function compileEnvironment(yaml: EnvironmentYaml, folder: Folder, report
   checkTimes(environment, report);
   checkCallsGraded(environment, report);
   checkArtifacts(environment, report);
+  checkGraderApart(environment, report);
   return { ...environment, version: versionOf(environment, yaml) };
 }
 

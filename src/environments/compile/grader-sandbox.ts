@@ -1,5 +1,5 @@
 import { type Environment, isOpenTemplate, type Template } from '#src/model/environment.ts';
-import { freshLeaves } from '#src/model/grader-leaves.ts';
+import { freshLeaves, graderLeaves, isFresh } from '#src/model/grader-leaves.ts';
 import type { FreshGrading, Grader } from '#src/model/grader.ts';
 import { digestOf } from '../digest.ts';
 import type { Folder } from '../files-read.ts';
@@ -33,7 +33,9 @@ export function graderTemplateOf(
     grader_sandbox === undefined
       ? () => undefined
       : (path, message) => report(['grader_sandbox', ...path.slice(1)], message);
-  const template = compileTemplate(grader_sandbox ?? sandbox, folder, mistaken);
+  // What the policy wrote runs next to the grader there, so that sandbox has the default user.
+  const { run_as: _root, ...asUser } = sandbox;
+  const template = compileTemplate(grader_sandbox ?? asUser, folder, mistaken);
   if (isOpenTemplate(template)) {
     report(
       ['grader_sandbox'],
@@ -44,6 +46,29 @@ export function graderTemplateOf(
   const { digest: _policys, ...body } = template;
   const own = { ...body, role: 'grader' } as const;
   return { graderTemplate: { digest: digestOf(own), ...own } };
+}
+
+/**
+ * Where commands are root, they are the user that a command grader has in the same sandbox: they can write its score, its
+ * tests and its interpreter.
+ */
+export function checkGraderApart(
+  { template, graderTemplate, grader }: Pick<Environment, 'template' | 'graderTemplate' | 'grader'>,
+  report: Report,
+): void {
+  const works = graderLeaves(grader).filter((leaf) => leaf.kind === 'command' && !isFresh(leaf));
+  if (template.runAs === 'root' && works.length > 0) {
+    report(
+      ['grader'],
+      'runs in a sandbox whose commands are root (sandbox.run_as), and they can write its score: use grade_in: fresh, or grade by text, f1, calls or http',
+    );
+  }
+  if (graderTemplate?.runAs === 'root') {
+    report(
+      ['grader_sandbox', 'run_as'],
+      'must not be root: what the policy wrote would run as the user of the grader, and could write its score',
+    );
+  }
 }
 
 /** Absolute paths lie in folders that both sandboxes have, because what is taken out of one is put into the other. */

@@ -52,7 +52,9 @@ const withoutIndex = (name: string, image: string, data: string) =>
 const environments = {
   baked: environment('baked', images.withPages, 'baked'),
   mounted: environment('mounted', bare, images.pages),
-  rooted: withoutIndex('rooted', bare, images.pages).replace('start_timeout', 'run_as: root, start_timeout'),
+  rooted: withoutIndex('rooted', bare, images.pages)
+    .replace('start_timeout', 'run_as: root, start_timeout')
+    .replace(/grader: .*/, 'grader: { kind: text, reference: item.answer }'),
   absent: withoutIndex('absent', bare, 'baked'),
   empty: withoutIndex('empty', images.withEmptyFolder, 'baked'),
   locked: withoutIndex('locked', images.withLockedPages, 'baked'),

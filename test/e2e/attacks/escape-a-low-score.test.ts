@@ -112,7 +112,12 @@ beforeAll(async () => {
   corral = await startFleetOfTest({
     environments: {
       shell: shell('shell'),
-      rooted: shell('rooted', '  run_as: root'),
+      rooted: shell('rooted', '  run_as: root')
+        .replace('disk: 32Mi', 'disk: 48Mi')
+        .replace(
+          'kind: command',
+          'kind: command\n  grade_in: fresh\n  artifacts: [log]\n  artifact_bytes: 64Ki\n  on_artifacts: 0',
+        ),
       crowded,
       hurried,
       led,

@@ -75,17 +75,9 @@ const planted: Readonly<Record<string, Planted>> = {
     work: null,
     holes: ['exposed-answer'],
   },
-  daemon: {
-    yaml: environment('daemon', command(`${judge}; sleep 0.3`), { runAs: 'root' }),
-    row: { id: 'a' },
-    work: prints,
-    holes: ['late-writer'],
-  },
-  // The same policy, root among its grader's files, pays nobody where it never was: its grader's sandbox has two users.
-  'daemon-elsewhere': {
-    yaml: `${environment('daemon-elsewhere', elsewhere(`${judge}; sleep 0.3`), { runAs: 'root' })}
-grader_sandbox: { image: host, disk: 64Mi, memory: 256Mi, processes: 64 }
-`,
+  // A policy that is root in its own sandbox gets nothing by it: the sandbox of its grader has two users.
+  'root-graded-elsewhere': {
+    yaml: environment('root-graded-elsewhere', elsewhere(`${judge}; sleep 0.3`), { runAs: 'root' }),
     row: { id: 'a' },
     work: prints,
     holes: [],

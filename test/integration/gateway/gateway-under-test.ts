@@ -79,7 +79,12 @@ export async function startGateway(
     runs: { ...emptyRuns, record: (event) => void events.push(event), clock: systemClock },
     fleet: { fleet: 'test', look: () => Promise.reject(new Error('no fleet is watched here')) },
     events: { tell: tellNothing, answerPeer: () => null },
-    e2b: { aliases: rememberedAliases(), random: systemRandom, tokens: fleetTokens },
+    e2b: {
+      aliases: rememberedAliases(),
+      rows: { row: () => Promise.resolve(null) },
+      random: systemRandom,
+      tokens: fleetTokens,
+    },
     authentication: {
       keyRing: { keys: () => keys, refresh: () => Promise.resolve('unchanged') },
       developmentKey,

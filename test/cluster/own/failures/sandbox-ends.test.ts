@@ -15,10 +15,13 @@ import { type PodRollouts, rolloutsOf } from '#test/support/pod-rollouts.ts';
 const image = 'image: "corral.local/bare:dev"';
 const environments = {
   shell: podEnvironment('shell', { pool: '{ min_ready: 4, max: 20 }' }),
-  rooted: podEnvironment('rooted', { sandbox: `${image}, run_as: root, ${podResources}` }),
+  rooted: podEnvironment('rooted', { sandbox: `${image}, run_as: root, ${podResources}` }).replace(
+    'kind: command,',
+    'kind: command, grade_in: fresh, artifacts: [log], on_artifacts: 0,',
+  ),
   small: podEnvironment('small', {
     timeout: '120s',
-    sandbox: `${image}, cpu: { request: 10m, limit: "1" }, memory: { request: 32Mi, limit: 80Mi }, disk: 32Mi`,
+    sandbox: `${image}, cpu: { request: 10m, limit: "1" }, memory: 80Mi, disk: 32Mi`,
   }),
 };
 
