@@ -17,6 +17,7 @@ const sources = [
   'infra/{distribution,payload,services}/**/*.ts',
   'infra/payload/native/*',
   'environments/shell{.yaml,/*}',
+  'schemas/*',
   'package.json',
   'package-lock.json',
   'LICENSE',
@@ -30,6 +31,7 @@ const sources = [
  *   scripts/          what the services give to Redis
  *   sandboxd/         the payload's code, and native/ its compiled programs for each architecture
  *   environments/     one to try, on one machine
+ *   schemas/          of environments, policies and cluster files, for editors
  *   LICENSE, THIRD-PARTY-LICENSES
  *
  * It needs Node and no package. It is the same for every architecture.
@@ -43,7 +45,8 @@ async function build(dir: string): Promise<void> {
   await bundleSandboxd(join(dir, 'sandboxd'));
   await copyNative(join(dir, 'native'));
   await copyExample(join(dir, 'environments'));
-  await cp(join(repository, 'LICENSE'), join(dir, 'LICENSE'));
+  for (const name of ['schemas', 'LICENSE'])
+    await cp(join(repository, name), join(dir, name), { recursive: true });
   await writeFile(join(dir, 'THIRD-PARTY-LICENSES'), await licenses());
 }
 

@@ -10,6 +10,7 @@ import {
 } from '#infra/images/oci/archive.ts';
 import { jsonBlob } from '#infra/images/oci/blobs.ts';
 import type { DebianPackage } from '../debian.ts';
+import { leaksHere, leaksIn } from '../leaks.ts';
 import { type Ingredients, releaseImage, type ReleasedImage, tested } from './catalogue.ts';
 
 export const released: readonly Architecture[] = ['x64', 'arm64'];
@@ -25,12 +26,15 @@ export type ReleasedArchive = {
   readonly debian: readonly DebianPackage[];
 };
 
-type Wish = Omit<Ingredients, 'architecture'> & { readonly outDir: string };
+type Wish = Omit<Ingredients, 'architecture'> & {
+  readonly outDir: string;
+  readonly registry: string | null;
+};
 
 /** Two builds of one commit make equal files. */
 export async function buildReleaseImage(
   name: ReleasedImage,
-  { outDir, ...from }: Wish,
+  { outDir, registry, ...from }: Wish,
 ): Promise<ReleasedArchive> {
   const { version, madeAtS } = from.origin;
   const file = join(outDir, `${name}-${version}.oci.tar`);
@@ -39,7 +43,9 @@ export async function buildReleaseImage(
     const parts = [];
     for (const architecture of released) {
       const { image, debian } = await releaseImage(name, { ...from, architecture });
-      parts.push({ architecture, debian, written: await writeImage(folder, image, packing) });
+      const written = await writeImage(folder, image, packing);
+      await refuseLeaks(`${name} for ${architecture}`, written.layers);
+      parts.push({ architecture, debian, written });
     }
     const index = await jsonBlob(folder, {
       schemaVersion: 2,
@@ -49,7 +55,9 @@ export async function buildReleaseImage(
         annotations: { 'dev.corral.tested': String(tested.includes(architecture)) },
       })),
     });
-    const annotations = { 'org.opencontainers.image.ref.name': version };
+    // As podman names what it loads.
+    const full = `${registry === null ? '' : `${registry}/`}${name}:${version}`;
+    const annotations = { 'org.opencontainers.image.ref.name': full };
     await writeLayout(
       file,
       {
@@ -63,6 +71,14 @@ export async function buildReleaseImage(
     );
     return { name, file, digest: index.digest, bytes, debian: parts.flatMap((part) => part.debian) };
   });
+}
+
+async function refuseLeaks(image: string, layers: readonly { readonly file: string }[]): Promise<void> {
+  const leaks = leaksHere(process.env);
+  for (const { file } of layers) {
+    const found = await leaksIn(file, leaks);
+    if (found.length > 0) throw new Error(`a layer of ${image} would publish ${found.join(' and ')}`);
+  }
 }
 
 function sizesOf([base, ...above]: readonly { readonly unpackedBytes: number }[]) {
