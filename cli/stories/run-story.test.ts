@@ -43,6 +43,19 @@ test('minutes of sandboxes are told in minutes', () => {
   expect(screenOf({ sandbox_seconds: short })).toContain('2 min 5 s of rollouts');
 });
 
+test('a run has its mean, and for keys that get it what infrastructure discards as zeros would make of it', () => {
+  const wave = { wave: 1, groups: 1, groups_hurt: 1, rollouts: 4, rollouts_lost: 1, signal_lost: 0.25 };
+  const reward = { mean: 2, discards: { infrastructure: 1, caller: 2 } };
+  const zeroed = { ...reward, reward_if_zeroed: 1.5 };
+  const screen = screenOf({ ...zeroed, waves: [{ ...wave, ...zeroed }] });
+  expect(screen).toMatch(/^mean reward +2, 1\.5 if its 1 infrastructure discards were zeros$/m);
+  expect(screen).toMatch(/^ *1 .* 25\.0 % +2 +1\.5$/m);
+  const own = screenOf({ ...reward, waves: [{ ...wave, ...reward }] });
+  expect(own).toMatch(/^mean reward +2$/m);
+  expect(own).toMatch(/^ *1 .* 25\.0 % +2 +–$/m);
+  expect(screenOf({})).not.toContain('mean reward');
+});
+
 const owner = { tenant: tenantId('t'), run: runId('nightly'), attempt: 1, role: 'policy' } as const;
 
 /** A rollout whose sandbox was lost under its last command, as three processes have written it down. */

@@ -13,6 +13,15 @@ export type RunStory = RunLine & {
   readonly missing: readonly Missing[];
   /** Null where only the event log is left. */
   readonly cost: RunCost | null;
+  /** Null if only the event log is left, which has no groups, or if the gateway is of the version before. */
+  readonly reward: RunReward | null;
+};
+
+export type RunReward = {
+  readonly mean: number | null;
+  readonly discards: Readonly<Record<string, number>>;
+  /** The mean with each infrastructure discard as a 0. Only a key of scope `admin` gets it. */
+  readonly reward_if_zeroed?: number | null;
 };
 
 /** What sandboxes cost: the run's seconds, and the unused share of the whole fleet's. */
@@ -25,7 +34,14 @@ export type RunCost = {
 export function runStoryOfAnswer(answer: RunAnswer, logged: readonly Outline[]): RunStory {
   const own = logged.filter(({ run }) => run === answer.run);
   const cost = { seconds: answer.sandbox_seconds, fleet_idle_share: answer.fleet_idle_share };
-  return { ...runLineOfAnswer(answer), waves: answer.waves, suspects: suspectsOf(own), missing: [], cost };
+  const { waves } = answer;
+  const suspects = suspectsOf(own);
+  return { ...runLineOfAnswer(answer), waves, suspects, missing: [], cost, reward: rewardOf(answer) };
+}
+
+function rewardOf({ mean, discards = {}, reward_if_zeroed: zeroed }: RunAnswer): RunReward | null {
+  if (mean === undefined) return null;
+  return { mean, discards, ...(zeroed !== undefined && { reward_if_zeroed: zeroed }) };
 }
 
 /** Null when the log tells of no such run. */
@@ -33,7 +49,7 @@ export function runStoryOfOutlines(run: string, logged: readonly Outline[]): Run
   const own = logged.filter((outline) => outline.run === run);
   const [line] = runLinesOfOutlines(own);
   if (line === undefined) return null;
-  return { ...line, waves: null, suspects: suspectsOf(own), missing: [], cost: null };
+  return { ...line, waves: null, suspects: suspectsOf(own), missing: [], cost: null, reward: null };
 }
 
 /** Rollouts that ended in the same way after the same last command, which may or may not be the cause. */
@@ -63,7 +79,8 @@ type Wave = NonNullable<RunStory['waves']>[number];
 
 /** One screen: what became of the run's rollouts, what its discards cost, and which commands are suspected. */
 export function describeRun(story: RunStory, width: number): string {
-  const { run, state, source, rollouts, scored, discarded, voided, open, waves, suspects, cost } = story;
+  const { run, state, source, rollouts, scored, discarded, voided, open, waves, suspects, cost, reward } =
+    story;
   const heading = labelled([
     ['run', `${run}, ${state ?? `told from the ${source}`}`],
     [
@@ -71,6 +88,7 @@ export function describeRun(story: RunStory, width: number): string {
       `${rollouts}: ${scored} scored, ${discarded} discarded, ${open ?? 'unknown'} open${voided === 0 ? '' : `, ${voided} voided`}`,
     ],
     ['failures', describeCodes(story.codes)],
+    ...(reward === null ? [] : describeReward(reward)),
     ...(cost === null ? [] : describeCost(cost)),
   ]);
   return [
@@ -92,6 +110,18 @@ function describeCost({ seconds, fleet_idle_share: idle }: RunCost): readonly (r
   ];
 }
 
+/** What discards cost a trainer that masks them, and what they would teach one that does not. */
+function describeReward(reward: RunReward): readonly (readonly [string, string])[] {
+  const { mean, discards, reward_if_zeroed: zeroed } = reward;
+  const ours = discards['infrastructure'] ?? 0;
+  const compared =
+    zeroed === undefined ? '' : `, ${rewardText(zeroed)} if its ${ours} infrastructure discards were zeros`;
+  return [['mean reward', `${rewardText(mean)}${compared}`]];
+}
+
+const rewardText = (reward: number | null | undefined): string =>
+  reward === null || reward === undefined ? '–' : String(Number(reward.toPrecision(4)));
+
 /** `12.3 h`, and what is less than one in smaller units. */
 const hours = (seconds: number): string =>
   seconds < 3600 ? duration(seconds * 1000) : `${(seconds / 3600).toFixed(1)} h`;
@@ -111,6 +141,8 @@ function describeWaves(waves: readonly Wave[]): readonly string[] {
     { title: 'rollouts', of: ({ rollouts }: Wave) => String(rollouts), right: true },
     { title: 'lost', of: (line: Wave) => String(line.rollouts_lost), right: true },
     { title: 'signal lost', of: (line: Wave) => percent(line.signal_lost), right: true },
+    { title: 'mean reward', of: ({ mean }: Wave) => rewardText(mean), right: true },
+    { title: 'if zeroed', of: (line: Wave) => rewardText(line.reward_if_zeroed), right: true },
   ];
   return ['', table(waves, columns)];
 }

@@ -88,6 +88,7 @@ export async function wireGateway(config: GatewayConfig, log: Log): Promise<Gate
   return {
     start: async () => {
       const url = await server.listen(config.host, config.port);
+      if (config.outerDoor !== null) await server.listenBeyond(config.outerDoor);
       loops.push(
         events.tellKeeper(url, loop),
         every({ intervalMs: agreeMs, ...loop }, () => catalog.step()),

@@ -34,8 +34,8 @@ export async function voidRollout(
 ): Promise<Voided | null> {
   const voided = await lifecycle.void(key, reason);
   if (voided?.changed === true) {
-    const { environment, version } = voided.rollout;
-    record({ kind: 'rollout_voided', atMs: clock.nowMs(), key, keyId, environment, version, reason });
+    const { environment, version, score } = voided.rollout;
+    record({ kind: 'rollout_voided', atMs: clock.nowMs(), key, keyId, environment, version, reason, score });
   }
   return voided;
 }

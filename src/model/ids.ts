@@ -22,10 +22,16 @@ const maxIdLength = 256;
 // Printable ASCII without spaces: what trainers send (`trace_…`, uuids, paths), and safe in keys and logs.
 const idPattern = /^[\x21-\x7e]+$/;
 
+/** In an address these name a folder, and clients resolve them before they send the request. */
+const dotSegments: ReadonlySet<string> = new Set(['.', '..']);
+
 /** Whether text from outside may serve as an id of a tenant, run, rollout or call. */
 export function isIdText(text: string): boolean {
-  return text.length <= maxIdLength && idPattern.test(text);
+  return text.length <= maxIdLength && idPattern.test(text) && !dotSegments.has(text);
 }
+
+/** What {@link isIdText} asks of an id, for errors: `the run name must be …`. */
+export const idRule = '1 to 256 printable characters without spaces, and not . or ..';
 
 /** Whether text may be an API key's public id. No underscore: it separates the parts of what is presented. */
 export function isKeyId(text: string): boolean {

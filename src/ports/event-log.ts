@@ -48,7 +48,12 @@ export type RolloutEvent =
       readonly why?: ToldWhy;
     })
   /** A caller took it out of its run. Of one without a score, a discard is the event next to this. */
-  | (OfRollout & { readonly kind: 'rollout_voided'; readonly reason: string })
+  | (OfRollout & {
+      readonly kind: 'rollout_voided';
+      readonly reason: string;
+      /** The score that reports leave out from now on; null if it had none, absent in older events. */
+      readonly score?: number | null;
+    })
   /** Somebody ended it by a request, before it ended by itself. */
   | (OfRollout & { readonly kind: 'rollout_closed'; readonly by: 'finished' | 'deleted' });
 

@@ -23,13 +23,14 @@ function reportsOf(items: number, waves: number) {
     items: Array.from({ length: items }, (_, index) => itemKey(`item-${index}`)),
     sandboxMs: { scored: 0, discarded: 0, ungraded: 0 },
   };
-  const group = { n: 2, scored: 1, discarded: 1, voided: 0, mean: 1, best: 1, spread: 0 };
+  const group = { n: 2, scored: 1, discarded: 1, voided: 0, mean: 1, best: 1, spread: 0 } as const;
+  const discards = { infrastructure: 1 } as const;
   const reports: Pick<ReportStore, 'run' | 'groups'> = {
     run: async () => report,
     groups: async (_tenant, _run, some) => {
       const rows: GroupReport[] = [];
       for (const item of some)
-        for (let wave = 1; wave <= waves; wave += 1) rows.push({ ...group, item, wave });
+        for (let wave = 1; wave <= waves; wave += 1) rows.push({ ...group, discards, item, wave });
       pages.push(rows.length);
       return rows;
     },
@@ -54,6 +55,7 @@ test('of a very large run the newest groups are told, how many are left out, and
   expect(told?.groupsLeftOut).toBe(2_000 * 32 - mostGroups);
   expect(told?.waves).toHaveLength(32);
   expect(told?.waves[0]).toMatchObject({ groups: 2_000, groupsHurt: 2_000, signalLost: 1 });
+  expect(told?.reward).toEqual({ mean: 1, ifZeroed: 0.5, discards: { infrastructure: 64_000 } });
   expect(Math.max(...pages)).toBeLessThanOrEqual(800);
 });
 
@@ -61,7 +63,15 @@ test('a run that nobody knows is null', async () => {
   expect(await wholeRun({ run: async () => null, groups: async () => [] }, tenant, run)).toBeNull();
 });
 
-const group = (n: number, discarded: number, wave = 1, voided = 0) => ({ wave, n, discarded, voided });
+const group = (n: number, discarded: number, wave = 1, voided = 0) => ({
+  wave,
+  n,
+  discarded,
+  voided,
+  scored: n - discarded - voided,
+  mean: wave,
+  discards: { infrastructure: discarded },
+});
 
 function lostSignal(groups: readonly ReturnType<typeof group>[]) {
   const signal = new LostSignal();
@@ -70,13 +80,13 @@ function lostSignal(groups: readonly ReturnType<typeof group>[]) {
 }
 
 test('a discard costs its own advantage, while two others of its group can be compared', () => {
-  expect(lostSignal([group(4, 1), group(4, 0)])).toEqual([
+  expect(lostSignal([group(4, 1), group(4, 0)])).toMatchObject([
     { wave: 1, groups: 2, groupsHurt: 1, rollouts: 8, rolloutsLost: 1, signalLost: 1 / 8 },
   ]);
 });
 
 test('a voided rollout counts in no wave', () => {
-  expect(lostSignal([group(4, 1, 1, 2), group(4, 0)])).toEqual([
+  expect(lostSignal([group(4, 1, 1, 2), group(4, 0)])).toMatchObject([
     { wave: 1, groups: 2, groupsHurt: 1, rollouts: 6, rolloutsLost: 1, signalLost: 2 / 6 },
   ]);
 });
@@ -94,6 +104,10 @@ test('waves are told apart, in their order', () => {
   expect(waves.map(({ wave, groups, signalLost }) => [wave, groups, signalLost])).toEqual([
     [1, 1, 0],
     [2, 2, 1 / 2],
+  ]);
+  expect(waves.map(({ reward }) => [reward.mean, reward.ifZeroed])).toEqual([
+    [1, 1],
+    [2, 1.5],
   ]);
 });
 

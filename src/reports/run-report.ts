@@ -1,4 +1,5 @@
 import type { RunId, TenantId } from '../model/ids.ts';
+import { type GroupRewards, type MeanReward, RewardSum } from './mean-reward.ts';
 import type { GroupReport, ReportStore, RunReport, SandboxCost } from '../ports/fleet/reports.ts';
 
 /** A run with its groups, and what discards have cost it. */
@@ -8,6 +9,8 @@ export type WholeRun = RunReport & {
   readonly groupsLeftOut: number;
   /** Of all groups. */
   readonly waves: readonly WaveReport[];
+  /** Of all groups. */
+  readonly reward: MeanReward;
 };
 
 /** At most 800 groups: some milliseconds of Redis, between which everybody else is served. */
@@ -24,19 +27,23 @@ export async function wholeRun(
   const report = await reports.run(tenant, run);
   if (report === null) return null;
   const signal = new LostSignal();
+  const reward = new RewardSum();
   const groups: GroupReport[] = [];
   let groupsLeftOut = 0;
   for (let first = 0; first < report.items.length; first += itemsAtOnce) {
     const some = await reports.groups(tenant, run, report.items.slice(first, first + itemsAtOnce));
-    for (const group of some) signal.add(group);
+    for (const group of some) {
+      signal.add(group);
+      reward.add(group);
+    }
     groups.push(...some);
     groupsLeftOut += groups.splice(0, groups.length - mostGroups).length;
   }
-  return { ...report, groups, groupsLeftOut, waves: signal.waves };
+  return { ...report, groups, groupsLeftOut, waves: signal.waves, reward: reward.reward };
 }
 
 /** Of a group, what a wave's sum needs. */
-type GroupCounts = Pick<GroupReport, 'wave' | 'n' | 'discarded' | 'voided'>;
+type GroupCounts = Pick<GroupReport, 'wave' | 'n' | 'discarded' | 'voided'> & GroupRewards;
 
 /** The groups of one wave, one of each item, and what discards have cost them. */
 export type WaveReport = {
@@ -48,12 +55,20 @@ export type WaveReport = {
   readonly rolloutsLost: number;
   /** Share of the wave's rollouts that teach the policy nothing because of a discard; 0 to 1. */
   readonly signalLost: number;
+  readonly reward: MeanReward;
 };
 
 /** An advantage is a score against those of its group: what stands alone has nothing to be compared with. */
 const fewestCompared = 2;
 
-type Sums = { groups: number; groupsHurt: number; rollouts: number; rolloutsLost: number; without: number };
+type Sums = {
+  groups: number;
+  groupsHurt: number;
+  rollouts: number;
+  rolloutsLost: number;
+  without: number;
+  readonly reward: RewardSum;
+};
 
 /**
  * What discards have cost, wave by wave. The signal of a step is the advantages of its rollouts. A discarded rollout has
@@ -63,13 +78,13 @@ export class LostSignal {
   readonly #waves = new Map<number, Sums>();
 
   add(group: GroupCounts): void {
-    const none = { groups: 0, groupsHurt: 0, rollouts: 0, rolloutsLost: 0, without: 0 };
-    const sums = this.#waves.get(group.wave) ?? none;
+    const sums = this.#waves.get(group.wave) ?? noSums();
     sums.groups += 1;
     sums.groupsHurt += group.discarded > 0 ? 1 : 0;
     sums.rollouts += group.n - group.voided;
     sums.rolloutsLost += group.discarded;
     sums.without += withoutAdvantage(group);
+    sums.reward.add(group);
     this.#waves.set(group.wave, sums);
   }
 
@@ -79,8 +94,18 @@ export class LostSignal {
   }
 }
 
-function reportOf([wave, { without, ...sums }]: readonly [number, Sums]): WaveReport {
-  return { wave, ...sums, signalLost: sums.rollouts === 0 ? 0 : without / sums.rollouts };
+const noSums = (): Sums => ({
+  groups: 0,
+  groupsHurt: 0,
+  rollouts: 0,
+  rolloutsLost: 0,
+  without: 0,
+  reward: new RewardSum(),
+});
+
+function reportOf([wave, { without, reward, ...sums }]: readonly [number, Sums]): WaveReport {
+  const signalLost = sums.rollouts === 0 ? 0 : without / sums.rollouts;
+  return { wave, ...sums, signalLost, reward: reward.reward };
 }
 
 /** A group that was one rollout from the start loses nothing but that one. */

@@ -8,6 +8,7 @@ import {
   one,
   perSecond,
   quantile,
+  series,
   share,
   shareOf,
   sum,
@@ -128,18 +129,18 @@ const toolCalls: Row = {
   ],
 };
 
+const recordedMean = (name: string): string => `max (${series(name, ofEnvironment)})`;
+
 const grades: Row = {
   title: 'Verdicts and grades',
   panels: [
     stacked('Verdicts', 'perMinute', {
-      columns: 8,
       reading: 'By what the trainer may do, and the code of a discard.',
       todo: 'Look a code up in docs/failures.md.',
       limits: { none: 'the share at the top judges' },
       queries: one(thatHappens(['verdict', 'code'], verdicts, ofEnvironment), '{{verdict}} {{code}}'),
     }),
     lines('How long do grades take?', 'seconds', {
-      columns: 8,
       reading: 'From the begin of a grader’s turn until its score was stored, or the turn failed.',
       todo: 'Near `limits.grade`: the next ones fail. Make the grader faster, or give it more time.',
       limits: {
@@ -155,8 +156,17 @@ const grades: Row = {
       },
       queries: halfAndSlowest('corral_grade_seconds', [], ofEnvironment),
     }),
+    lines('Mean reward, and with discards as zeros', 'count', {
+      reading:
+        'Of the last hour. `if zeroed`: the mean with each infrastructure discard as a 0, as a trainer that masks nothing would learn it. Rollouts that callers discarded or voided are in neither.',
+      todo: 'The gap is what infrastructure failures would cost such a trainer: check that yours leaves discards out, then Whose failure.',
+      limits: { none: 'what a reward means, its author knows' },
+      queries: [
+        { expr: recordedMean('corral:reward:mean1h'), legend: 'mean' },
+        { expr: recordedMean('corral:reward_if_zeroed:mean1h'), legend: 'if zeroed' },
+      ],
+    }),
     stacked('What do judges answer?', 'perMinute', {
-      columns: 8,
       reading:
         'Requests to judges of `http` graders: `ok`, or a failure code. Of all environments, since judges are shared.',
       todo: 'Failures: the judge is away, slow or refuses. No score is made up: rollouts wait, and then are discarded.',

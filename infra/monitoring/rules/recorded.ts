@@ -56,6 +56,24 @@ const ratioOfOthersCalls = (window: Window): Recording => {
   };
 };
 
+const points = (sign: string) => of('corral_score_points_total', `sign="${sign}"`);
+const discardsOfOurs = of('corral_verdicts_total', 'verdict="discard",blame="infrastructure"');
+
+/**
+ * The mean reward of an environment, and what it would be with each infrastructure discard as a 0, as a trainer that masks
+ * nothing would learn it. Rollouts that callers discarded or voided are in neither value.
+ */
+function rewardRecordings(window: Duration): readonly Recording[] {
+  const rise = (selector: string) => sumOf('increase', selector, window, 'environment');
+  const sum = `(${rise(points('positive'))} - ${rise(points('negative'))})`;
+  const scored = `(${rise(of('corral_scores_total'))} - ${rise(of('corral_scores_voided_total'))})`;
+  const zeroed = `(${scored} + ${rise(discardsOfOurs)})`;
+  return [
+    { record: `corral:reward:mean${window}`, expr: `${sum} / (${scored} > 0)` },
+    { record: `corral:reward_if_zeroed:mean${window}`, expr: `${sum} / (${zeroed} > 0)` },
+  ];
+}
+
 /** Every controller tells the whole fleet, so two of them say it once. */
 export const poolRecordings: readonly Recording[] = [
   { record: 'corral:pool:max', expr: `max ${by('template', 'state')} (${of('corral_fleet_pool')})` },
@@ -65,4 +83,5 @@ export const objectiveRecordings: readonly Recording[] = [
   ...windows.map(ratioOfLost),
   ...windows.map(ratioOfFailedCalls),
   ...(['5m', '1h'] as const).map(ratioOfOthersCalls),
+  ...rewardRecordings('1h'),
 ];

@@ -1,7 +1,14 @@
 import type { FastifyReply } from 'fastify';
 import { Failure } from '#src/failure/failure.ts';
 import type { Environment } from '#src/model/environment.ts';
-import { AnyBody, NetworkUpdate, NewSandbox, RunParams, SandboxParams } from '#src/protocol/e2b/control.ts';
+import {
+  AnyBody,
+  CreateHeaders,
+  NetworkUpdate,
+  NewSandbox,
+  RunParams,
+  SandboxParams,
+} from '#src/protocol/e2b/control.ts';
 import { described, Nothing, SandboxInfo, SandboxOpened, versioned } from '#src/protocol/e2b/described.ts';
 import type { Caller, GatewayCore, RolloutRef, RolloutView } from '../core-interface.ts';
 import { invalid } from '../http/answer-failure.ts';
@@ -21,7 +28,10 @@ import { findTemplate } from './template-names.ts';
  */
 export function controlRoutes(app: App, parts: E2bParts): void {
   for (const path of ['/sandboxes', '/v2/sandboxes']) {
-    const opening = described(versioned('e2bCreateSandbox', path), 'Open a sandbox', { 201: SandboxOpened });
+    const opened = { 201: SandboxOpened };
+    const opening = described(versioned('e2bCreateSandbox', path), 'Open a sandbox', opened, {
+      headers: CreateHeaders,
+    });
     app.post(
       path,
       { schema: { ...opening, params: RunParams, body: NewSandbox } },

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { rowIfKept } from '#src/claiming/dataset-row.ts';
 import { verdictOf } from '#src/failure/verdict.ts';
 import type { Environment } from '#src/model/environment.ts';
-import { ListQuery, RunParams } from '#src/protocol/e2b/control.ts';
+import { ListHeaders, ListQuery, RunParams } from '#src/protocol/e2b/control.ts';
 import { described, SandboxInfo, versioned } from '#src/protocol/e2b/described.ts';
 import type { Caller, RolloutView } from '../core-interface.ts';
 import { invalid } from '../http/answer-failure.ts';
@@ -14,9 +14,12 @@ import { infoOf, isAlive } from './sandbox.ts';
 /** The open sandboxes of a run, a page at a time. Filters apply within a page, so a page may be empty and still lead on. */
 export function listRoutes(app: App, parts: E2bParts): void {
   for (const path of ['/sandboxes', '/v2/sandboxes']) {
-    const listing = described(versioned('e2bListSandboxes', path), 'Sandboxes of the run, a page at a time', {
-      200: Type.Array(SandboxInfo),
-    });
+    const listing = described(
+      versioned('e2bListSandboxes', path),
+      'Sandboxes of the run, a page at a time',
+      { 200: Type.Array(SandboxInfo) },
+      { answerHeaders: ListHeaders },
+    );
     app.get(
       path,
       { schema: { ...listing, params: RunParams, querystring: ListQuery } },

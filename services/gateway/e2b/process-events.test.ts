@@ -57,6 +57,14 @@ test('output that made way or that its client cannot read in time is cut, and wh
   await expect(read(result, () => Promise.reject(lost))).rejects.toBe(lost);
 });
 
+test('bytes that are not UTF-8 stay as they are, and a reason of Corral’s own is text', async () => {
+  const base64 = { stdout: Buffer.from([0xff, 0]).toString('base64'), stderr: '' };
+  const told = await Array.fromAsync(outputOf({ ...aCallResult(), stdout: '', base64 }, notKept));
+  expect(told).toEqual([{ stdout: '/wA=' }]);
+  const refused = { outcome: 'refused', output: 'no folder', stdout: '', base64 } as const;
+  expect(await read({ ...aCallResult(), ...refused }, notKept)).toEqual(['\ufffd\0', 'no folder\n']);
+});
+
 async function read(...asked: Parameters<typeof outputOf>): Promise<readonly string[]> {
   const texts = { stdout: '', stderr: '' };
   for await (const data of outputOf(...asked)) {

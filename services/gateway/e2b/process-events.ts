@@ -64,7 +64,7 @@ export async function* outputOf(result: CallResult, open: Open): AsyncGenerator<
   for (const stream of ['stdout', 'stderr'] as const) {
     const isElsewhere = (result.kept?.[stream] ?? 0) > 0;
     const elsewhere = isElsewhere ? await open(stream).catch(unlessGone) : null;
-    const bytes = elsewhere ?? [Buffer.from(textOf(result, stream))];
+    const bytes = elsewhere ?? [bytesOf(result, stream)];
     for await (const chunk of bytes) yield* piecesOf(stream, Buffer.from(chunk));
     const isCut = result.truncated[stream] || (isElsewhere && elsewhere === null);
     if (isCut) yield* piecesOf(stream, Buffer.from(cutHere(stream)));
@@ -76,9 +76,11 @@ function unlessGone(thrown: unknown): null {
   throw thrown;
 }
 
-function textOf({ outcome, code, output, stdout, stderr }: CallResult, stream: OutputStream): string {
-  if (stream === 'stdout') return stdout;
-  return outcome === 'refused' || code === 'sandbox_broken' ? `${output}\n` : stderr;
+/** A sandbox of an older sandboxd has the texts only. */
+function bytesOf({ outcome, code, output, base64, ...texts }: CallResult, stream: OutputStream): Buffer {
+  const isOfCorral = stream === 'stderr' && (outcome === 'refused' || code === 'sandbox_broken');
+  if (isOfCorral) return Buffer.from(`${output}\n`);
+  return base64 === undefined ? Buffer.from(texts[stream]) : Buffer.from(base64[stream], 'base64');
 }
 
 /**

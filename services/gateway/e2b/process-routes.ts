@@ -86,6 +86,7 @@ function streamRoutes(app: App, parts: E2bParts): void {
         call,
         ...commandOf(body, addressed),
         ...deadline.times,
+        binary: true,
         maxOutputBytes,
       });
       return sendEvents(parts, request, reply, { pid, running, deadline });

@@ -3,13 +3,14 @@ import { authorise, credentialsOf, refusalOf } from '#src/access/authorise.ts';
 import type { KeyRing } from '#src/access/key-file.ts';
 import type { Grant, Scope } from '#src/access/keys.ts';
 import { Failure } from '#src/failure/failure.ts';
-import { isIdText, runId, type RunId } from '#src/model/ids.ts';
+import { idRule, isIdText, runId, type RunId } from '#src/model/ids.ts';
 import type { Face } from '#src/model/face.ts';
 import type { Clock } from '#src/ports/clock.ts';
 import type { FleetEvent } from '#src/ports/event-log.ts';
 import { readTraceparent } from '#src/tracing/names.ts';
 import type { Caller } from '../core-interface.ts';
 import { faceOf, invalid } from './answer-failure.ts';
+import { originAddress } from './outer-door.ts';
 
 export type Authentication = {
   readonly keyRing: KeyRing;
@@ -26,7 +27,7 @@ export type RequireScope = (...scopes: readonly Scope[]) => (request: FastifyReq
 export function createRequireScope(authentication: Authentication): RequireScope {
   return (...scopes) =>
     (request) => {
-      const credentials = credentialsOf(request.headers, request.socket.remoteAddress ?? '');
+      const credentials = credentialsOf(request.headers, originAddress(request.socket));
       const keys = authentication.keyRing.keys();
       const known = {
         keys,
@@ -86,7 +87,7 @@ function runOf(request: FastifyRequest, grant: Grant, named: string | undefined)
   const text = named ?? (typeof header === 'string' ? header : undefined);
   if (text !== undefined) {
     if (isIdText(text)) return runId(text);
-    throw invalid('the run name must be 1 to 256 printable characters without spaces');
+    throw invalid(`the run name must be ${idRule}`);
   }
   if (grant.defaultRun !== null) return grant.defaultRun;
   throw invalid('no run is named; send the header X-Corral-Run, or give the key a default run');

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { mostKeptSampleBytes } from '#src/grading/job.ts';
 import type { Item, Json } from '#src/model/grader.ts';
-import { callId, type CallId, isIdText, rolloutId, type RolloutId } from '#src/model/ids.ts';
+import { callId, type CallId, idRule, isIdText, rolloutId, type RolloutId } from '#src/model/ids.ts';
 import {
   type RequirementName,
   requirementNames,
@@ -56,7 +56,7 @@ export function environmentRef(text: string): EnvironmentRef {
 
 export function idText(text: string, field: string): string {
   if (text !== '' && isIdText(text)) return text;
-  throw invalid(`${field} must be 1 to 256 printable characters without spaces`);
+  throw invalid(`${field} must be ${idRule}`);
 }
 
 /**

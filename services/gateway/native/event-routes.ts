@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { Type } from 'typebox';
 import { Failure } from '#src/failure/failure.ts';
-import { isIdText, runId, type RunId } from '#src/model/ids.ts';
+import { idRule, isIdText, runId, type RunId } from '#src/model/ids.ts';
 import { visibleLines } from '#src/model/visible-text.ts';
 import type { Scope } from '#src/access/keys.ts';
 import { withoutWhy } from '#src/reports/own-events.ts';
@@ -99,7 +99,7 @@ const streamOf = (told: AsyncGenerator<string>): Readable => Readable.from(told,
 function namedRun(header: string | readonly string[] | undefined): RunId | null {
   if (header === undefined) return null;
   if (typeof header === 'string' && isIdText(header)) return runId(header);
-  throw invalid('the run name must be 1 to 256 printable characters without spaces');
+  throw invalid(`the run name must be ${idRule}`);
 }
 
 /**

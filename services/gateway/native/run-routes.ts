@@ -1,3 +1,4 @@
+import type { Scope } from '#src/access/keys.ts';
 import { failureCodes } from '#src/failure/codes.ts';
 import { Failure } from '#src/failure/failure.ts';
 import { verdictOf } from '#src/failure/verdict.ts';
@@ -6,7 +7,7 @@ import type { Clock } from '#src/ports/clock.ts';
 import type { FleetEvent } from '#src/ports/event-log.ts';
 import { voidItem } from '#src/lifecycle/voids.ts';
 import type { LifecycleStore } from '#src/ports/fleet/lifecycle.ts';
-import type { ReportStore, RolloutFilter, SandboxCost } from '#src/ports/fleet/reports.ts';
+import type { GroupReport, ReportStore, RolloutFilter, SandboxCost } from '#src/ports/fleet/reports.ts';
 import { RunParams } from '#src/protocol/native/parts.ts';
 import {
   RolloutsAnswer,
@@ -18,6 +19,7 @@ import {
   VoidItemAnswer,
   VoidItemBody,
 } from '#src/protocol/native/runs.ts';
+import type { MeanReward } from '#src/reports/mean-reward.ts';
 import { idleShare, type WaveReport, wholeRun, type WholeRun } from '#src/reports/run-report.ts';
 import { invalid } from '../http/answer-failure.ts';
 import type { App } from '../http/app.ts';
@@ -56,12 +58,10 @@ export function runRoutes(app: App, deps: RunRoutesDeps): void {
     async (request) => {
       const run = runOf(request.params.run);
       const { reports } = deps;
-      const [report, cost] = await Promise.all([
-        wholeRun(reports, grantOf(request).tenant, run),
-        reports.cost(),
-      ]);
+      const { tenant, scopes } = grantOf(request);
+      const [report, cost] = await Promise.all([wholeRun(reports, tenant, run), reports.cost()]);
       if (report === null) throw unknownRun(run);
-      return presentRun(report, cost);
+      return presentRun(report, cost, rewardFor(scopes));
     },
   );
 
@@ -170,18 +170,34 @@ function filterOf(query: {
   };
 }
 
+type Reward = Pick<RunAnswer, 'mean' | 'discards' | 'reward_if_zeroed'>;
+
+/**
+ * The mean with discards as zeros is for people who compare trainers. A key that plays rollouts does not get it, so that no
+ * trainer learns from it.
+ */
+const rewardFor =
+  (scopes: readonly Scope[]) =>
+  ({ mean, ifZeroed, discards }: MeanReward): Reward => ({
+    mean,
+    discards: { ...discards },
+    ...(scopes.includes('admin') && { reward_if_zeroed: ifZeroed }),
+  });
+
 /** A run as the native face tells it. */
 function presentRun(
-  { tenant: _tenant, items: _items, groupsLeftOut, sandboxMs, ...report }: WholeRun,
+  { tenant: _tenant, items: _items, groupsLeftOut, sandboxMs, reward, ...report }: WholeRun,
   fleetCost: readonly SandboxCost[],
+  presentReward: (reward: MeanReward) => Reward,
 ): RunAnswer {
   return {
     ...report,
     calls: { ...report.calls },
     blame: { ...report.blame },
     codes: { ...report.codes },
-    waves: report.waves.map(presentWave),
-    groups: [...report.groups],
+    ...presentReward(reward),
+    waves: report.waves.map((wave) => ({ ...presentWave(wave), ...presentReward(wave.reward) })),
+    groups: report.groups.map(presentGroup),
     groups_left_out: groupsLeftOut,
     sandbox_seconds: {
       scored: sandboxMs.scored / 1000,
@@ -191,6 +207,8 @@ function presentRun(
     fleet_idle_share: idleShare(fleetCost),
   };
 }
+
+const presentGroup = ({ discards: _discards, ...group }: GroupReport) => group;
 
 const presentWave = ({ wave, groups, groupsHurt, rollouts, rolloutsLost, signalLost }: WaveReport) => ({
   wave,

@@ -119,6 +119,22 @@ test('discards that a command may have caused are counted apart, and the command
   expect(text).not.toContain('dd if');
 });
 
+test('scores are summed by environment alone, and a voided one leaves the sum', async () => {
+  const { told, render } = createGatewayPrometheus(own);
+  for (const score of [1, 3, -2.5, 0, null]) told({ ...verdict('scorable'), score });
+  for (const score of [3, -2.5, null])
+    told({ ...common, kind: 'rollout_voided', reason: 'a broken item', score });
+  const text = await render(gauges, idle);
+  for (const line of [
+    'corral_scores_total{environment="shell"} 4',
+    'corral_scores_voided_total{environment="shell"} 2',
+    // 1 + 3 + 0 - 2.5 and, taken back, - 3 + 2.5 are 1.
+    'corral_score_points_total{sign="positive",environment="shell"} 6.5',
+    'corral_score_points_total{sign="negative",environment="shell"} 5.5',
+  ])
+    expect(text).toContain(`${line}\n`);
+});
+
 test('what is in hand is told as it is at the moment of asking', async () => {
   const { render } = createGatewayPrometheus(own);
   await render(gauges, { ...idle, calls: 7 });

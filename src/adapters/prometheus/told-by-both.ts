@@ -16,7 +16,19 @@ export function eventMetrics({ count }: Instruments): (event: FleetEvent) => voi
       if (backend !== undefined) count('corral_backend_reports_total', { backend, environment });
     }
     if (event.kind === 'verdict') count('corral_verdicts_total', verdictLabels(event));
+    countScore(count, event);
   };
+}
+
+/** A counter only rises, so what is negative, and what is taken back, is counted by its size. */
+function countScore(count: Instruments['count'], event: FleetEvent): void {
+  if (event.kind !== 'verdict' && event.kind !== 'rollout_voided') return;
+  const { score = null, environment } = event;
+  if (score === null) return;
+  const isVoided = event.kind === 'rollout_voided';
+  const sign = score < 0 === isVoided ? 'positive' : 'negative';
+  count(isVoided ? 'corral_scores_voided_total' : 'corral_scores_total', { environment });
+  count('corral_score_points_total', { sign, environment }, Math.abs(score));
 }
 
 function callLabels({ summary, blame, environment }: Extract<FleetEvent, { kind: 'call_settled' }>) {

@@ -64,7 +64,7 @@ function pairsOf(flat: readonly string[]): ReadonlyMap<string, string> {
 
 /** `spread` is the standard deviation of the scores, which is what an advantage is divided by. */
 function groupOf(row: Listed<'report-groups'>): GroupReport {
-  const { item, wave, n = 0, scored = 0, discarded = 0, voided = 0, mean, best, m2 = 0 } = row;
+  const { item, wave, n = 0, scored = 0, discarded = 0, codes, voided = 0, mean, best, m2 = 0 } = row;
   const scores = Number(scored);
   return {
     item: itemKey(item),
@@ -72,6 +72,7 @@ function groupOf(row: Listed<'report-groups'>): GroupReport {
     n: Number(n),
     scored: scores,
     discarded: Number(discarded),
+    discards: countByBlame(Object.entries(codes)),
     voided: Number(voided),
     mean: mean === undefined ? null : Number(mean),
     best: best === undefined ? null : Number(best),
@@ -89,14 +90,22 @@ const isFailureCode = (code: string): code is FailureCode => known.has(code);
 export function sumsOf(fields: ReadonlyMap<string, string>): Pick<RunReport, 'calls' | 'codes' | 'blame'> {
   const calls: Partial<Record<Outcome, number>> = {};
   const codes: Partial<Record<FailureCode, number>> = {};
-  const blame: Partial<Record<Blame, number>> = {};
+  const counts: [string, number][] = [];
   for (const [field, text] of fields) {
     const [kind, name = ''] = field.split(':');
     if (kind === 'outcome') calls[name as Outcome] = Number(text);
     if (kind !== 'code') continue;
+    counts.push([name, Number(text)]);
     if (isFailureCode(name)) codes[name] = Number(text);
-    const whose = blameOf(name);
-    blame[whose] = (blame[whose] ?? 0) + Number(text);
   }
-  return { calls, codes, blame };
+  return { calls, codes, blame: countByBlame(counts) };
+}
+
+function countByBlame(codes: Iterable<readonly [string, number]>): Partial<Record<Blame, number>> {
+  const counts: Partial<Record<Blame, number>> = {};
+  for (const [code, count] of codes) {
+    const blame = blameOf(code);
+    counts[blame] = (counts[blame] ?? 0) + count;
+  }
+  return counts;
 }

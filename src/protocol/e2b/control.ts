@@ -35,6 +35,12 @@ export const NewSandbox = Type.Object({
 });
 export type NewSandbox = Static<typeof NewSandbox>;
 
+export const CreateHeaders = Type.Object({
+  'idempotency-key': Type.Optional(
+    Type.String({ description: 'a repeat with the same key opens no second sandbox, and returns the first' }),
+  ),
+});
+
 /** A body may be left out where only its `timeout` would be read, which is the environment's to set. */
 export const AnyBody = Type.Unknown();
 
@@ -53,6 +59,12 @@ export const ListQuery = Type.Object({
   limit: Type.Optional(Type.String()),
 });
 export type ListQuery = Static<typeof ListQuery>;
+
+export const ListHeaders = Type.Object({
+  'x-next-token': Type.Optional(
+    Type.String({ description: '`nextToken` of the next page; absent on the last one' }),
+  ),
+});
 
 export const NewTemplate = Type.Object({
   name: Type.Optional(Type.String()),

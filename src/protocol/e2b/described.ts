@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox';
+import { type Static, type TObject, Type } from 'typebox';
 
 /**
  * What the OpenAPI document says of a route of E2B's wire. Its answers are E2B's: their handlers build them, and no schema
@@ -8,10 +8,14 @@ export function described(
   operationId: string,
   summary: string,
   answers: Readonly<Record<number, unknown>>,
+  headers: DescribedHeaders = {},
 ): { readonly operationId: string } {
-  const unseen = { summary, response: answers };
+  const unseen = { summary, response: answers, ...headers };
   return { operationId, ...unseen };
 }
+
+/** Headers that a route reads, and headers that its answers may have. */
+type DescribedHeaders = { readonly headers?: TObject; readonly answerHeaders?: TObject };
 
 /** The same of a stream of Connect, in and out. */
 export function describedStream(operationId: string, summary: string): { readonly operationId: string } {

@@ -71,9 +71,15 @@ const errorOf = <Code extends TSchema>(code: Code) =>
 /** The error body of every face; never with a key `output` or `score`. Any code: a newer gateway may know more of them. */
 export const ErrorAnswer = errorOf(Type.String());
 
-/** The same as the document tells it, with the codes of this gateway: clients check their own list against it. */
+/**
+ * The same as the document has it. A closed list would break clients that are generated from it at the first new code, so the
+ * known codes are next to the type: the clients of this repository compare their lists with them.
+ */
 const { error } = errorOf(
-  Type.String({ enum: [...failureCodes], description: 'another gateway may know others' }),
+  Type.String({
+    description: `a code of docs/failures.md; gateways of other versions may have more. Known: ${failureCodes.join(', ')}`,
+    'x-extensible-enum': [...failureCodes],
+  }),
 ).properties;
 export const DescribedError = Type.Object({ error }, { title: 'Error' });
 /** What E2B's clients read stands next to it. */

@@ -42,6 +42,18 @@ const GroupLine = Type.Object(
 );
 
 /**
+ * The mean reward of groups, and the number of their discards by blame. `reward_if_zeroed` is the mean with each infrastructure
+ * discard as a 0; only a key of scope `admin` gets it, because it is no reward. A gateway of the version before has none of them.
+ */
+const rewardFields = {
+  mean: Type.Optional(nullable(Type.Number())),
+  discards: Type.Optional(Counts),
+  reward_if_zeroed: Type.Optional(
+    nullable(Type.Number({ description: 'for keys of scope admin; never a reward to train on' })),
+  ),
+};
+
+/**
  * The groups of one wave together. `signal_lost`: the share of its rollouts that have no advantage because of a discard,
  * their own or one that left their group fewer than two.
  */
@@ -53,6 +65,7 @@ const WaveLine = Type.Object(
     rollouts: Type.Number(),
     rollouts_lost: Type.Number(),
     signal_lost: Type.Number(),
+    ...rewardFields,
   },
   { title: 'Wave' },
 );
@@ -69,6 +82,7 @@ export const RunAnswer = Type.Object(
     calls: Counts,
     blame: Counts,
     codes: Counts,
+    ...rewardFields,
     waves: Type.Array(WaveLine),
     groups: Type.Array(GroupLine),
     /** Groups of its oldest items, for which there is no room. A gateway of the version before leaves out none. */

@@ -1,3 +1,4 @@
+import { faceOfPath, faces, headerParameters, headersOf, reference, securityOf } from './faces.ts';
 import { nameSchemas, type Schemas, unnullable } from './schemas.ts';
 
 /**
@@ -17,24 +18,20 @@ export type RouteSchema = {
   readonly summary?: string;
   readonly params?: unknown;
   readonly querystring?: unknown;
+  /** Headers that it reads. */
+  readonly headers?: unknown;
   readonly body?: unknown;
   /** Media types of a body that is no JSON; it is bytes where `body` says nothing else. */
   readonly consumes?: readonly string[];
   readonly response?: unknown;
+  /** Headers that an answer may have. */
+  readonly answerHeaders?: unknown;
   /** The media type of an answer that is no JSON. */
   readonly produces?: string;
 };
 
 /** The error bodies: of every face, and of E2B's, whose clients read two members of their own next to it. */
 export type FailureSchemas = { readonly usual: unknown; readonly e2b: unknown };
-
-const faces = {
-  native: 'for trainers that open, drive and close rollouts themselves',
-  rft: 'for platforms of reinforcement fine-tuning: 200 or 5xx, never 4xx',
-  e2b: 'for clients of E2B',
-  operations: 'for operators and probes; no key',
-} as const;
-type FaceName = keyof typeof faces;
 
 /** What a generator turns into the type of bytes. */
 const bytes = { type: 'string', format: 'binary' };
@@ -80,32 +77,12 @@ export function buildDocument(
           description: 'envdAccessToken of the sandbox',
         },
       },
-      parameters: { Run: runParameter, Sandbox: sandboxParameter },
+      parameters: headerParameters,
       responses: named['responses'],
       schemas,
     },
   };
 }
-
-const runParameter = {
-  name: 'x-corral-run',
-  in: 'header',
-  required: false,
-  description: 'the run; default: the default run of the key',
-  schema: { type: 'string' },
-};
-
-const sandboxParameter = {
-  name: 'e2b-sandbox-id',
-  in: 'header',
-  required: true,
-  description: 'the sandbox that a request to its files and processes is for',
-  schema: { type: 'string' },
-};
-
-const reference = (kind: 'parameters' | 'responses', name: string) => ({
-  $ref: `#/components/${kind}/${name}`,
-});
 
 /** Both carry when to come again, if the same request may be repeated. */
 function buildFailures({ usual, e2b }: FailureSchemas) {
@@ -138,7 +115,8 @@ function buildOperation({ path, schema }: DescribedRoute) {
     parameters: [
       ...headersOf(face, path),
       ...buildPathParameters(path, schema.params),
-      ...buildQueryParameters(schema.querystring),
+      ...buildParameters('query', schema.querystring),
+      ...buildParameters('header', schema.headers),
     ],
     ...buildBody(schema),
     responses: {
@@ -146,27 +124,6 @@ function buildOperation({ path, schema }: DescribedRoute) {
       default: reference('responses', face === 'e2b' ? 'E2bFailure' : 'Failure'),
     },
   };
-}
-
-function faceOfPath(path: string): FaceName {
-  if (path.startsWith('/v1/')) return 'native';
-  if (path.startsWith('/rft/')) return 'rft';
-  return path.startsWith('/e2b/') ? 'e2b' : 'operations';
-}
-
-/** E2B's services and files are those of one sandbox, which a header names. */
-const isInSandbox = (path: string): boolean =>
-  /\/(?:process\.Process|filesystem\.Filesystem)\/|\/(?:files|health)$/.test(path);
-
-function securityOf(face: FaceName, path: string) {
-  if (face === 'operations') return { security: [] };
-  if (face !== 'e2b') return {};
-  return { security: [{ bearer: [] }, isInSandbox(path) ? { e2bPass: [] } : { e2bKey: [] }] };
-}
-
-function headersOf(face: FaceName, path: string) {
-  if (face === 'e2b') return isInSandbox(path) ? [reference('parameters', 'Sandbox')] : [];
-  return face === 'operations' ? [] : [reference('parameters', 'Run')];
 }
 
 type ObjectSchema = {
@@ -186,11 +143,11 @@ function buildPathParameters(path: string, schema: unknown) {
   }));
 }
 
-function buildQueryParameters(schema: unknown) {
+function buildParameters(place: 'query' | 'header', schema: unknown) {
   const { properties = {}, required = [] } = (schema ?? {}) as ObjectSchema;
   return Object.entries(properties).map(([name, value]) => ({
     name,
-    in: 'query',
+    in: place,
     required: required.includes(name),
     schema: value,
   }));
@@ -219,7 +176,7 @@ const meanings: Readonly<Record<string, string>> = {
   503: 'not ready',
 };
 
-function buildResponses({ response, produces = 'application/json' }: RouteSchema) {
+function buildResponses({ response, answerHeaders, produces = 'application/json' }: RouteSchema) {
   const answers = Object.entries(
     (response ?? {}) as Readonly<Record<string, ObjectSchema & { type?: unknown }>>,
   );
@@ -228,8 +185,14 @@ function buildResponses({ response, produces = 'application/json' }: RouteSchema
       status,
       {
         description: meanings[status] ?? 'done',
+        ...(answerHeaders === undefined ? {} : { headers: buildAnswerHeaders(answerHeaders) }),
         ...(schema.type === 'null' ? {} : { content: { [produces]: { schema } } }),
       },
     ]),
   );
+}
+
+function buildAnswerHeaders(schema: unknown) {
+  const { properties = {} } = schema as ObjectSchema;
+  return Object.fromEntries(Object.entries(properties).map(([name, value]) => [name, { schema: value }]));
 }

@@ -72,12 +72,14 @@ test('the run tells what the discard cost its wave, and which command is suspect
   expect((await corral.rft.call({ trace: 't2', call: 'c1', command: 'echo hi' })).status).toBe(200);
   const { body } = await corral.native.get('/v1/runs/development');
   expect(body).toMatchObject({ discarded: 1, waves: [{ groups: 1, groups_hurt: 1, rollouts_lost: 1 }] });
+  expect(body).toMatchObject({ mean: null, reward_if_zeroed: 0, discards: { infrastructure: 1 } });
   // The verdict is another line of the log than the call’s, and may be written later.
   await expect
     .poll(() => screen('run', 'development'))
     .toMatch(/1 +shell +sandbox_lost +\{"command":"sleep 60 # the last"\}/);
   const run = await screen('run', 'development');
   expect(run).toMatch(/wave +groups +lost a member +rollouts +lost +signal lost/);
+  expect(run).toMatch(/^mean reward +–, 0 if its 1 infrastructure discards were zeros$/m);
   const scrape = await corral.native.get('/metrics');
   expect(scrape.body).toMatch(
     /corral_calls_settled_total\{outcome="completed",blame="none",code="none",environment="shell"\}/,

@@ -250,6 +250,34 @@ describe('calls', () => {
     gateway.core.result = aCallResult();
   });
 
+  it('exec takes and returns bytes as base64, also what comes from the sandbox', async () => {
+    const path = '/v1/rollouts/trace_1/exec';
+    const bytes = Buffer.from(Array.from({ length: 70_000 }, (_, at) => at % 251));
+    const base64 = { stdout: '/w==', stderr: '' };
+    gateway.core.result = aCallResult({ stdout: '', base64 });
+    const asked = { call_id: 'call_1', command: 'cat', stdin_base64: 'AP8=', binary: true };
+    expect(await send('POST', path, asked)).toMatchObject({
+      status: 200,
+      body: { stdout: '', stdout_base64: '/w==', stderr_base64: '' },
+    });
+    expect(gateway.core.calls[0]?.args[1]).toMatchObject({ stdin: { base64: 'AP8=' }, binary: true });
+    gateway.core.result = aCallResult({ stdout: '', base64, kept: { stdout: bytes.length, stderr: 0 } });
+    // Pieces whose lengths three does not divide.
+    gateway.core.file = [bytes.subarray(0, 4), bytes.subarray(4, 5), bytes.subarray(5)];
+    expect(await send('GET', '/v1/rollouts/trace_1/calls/call_1')).toMatchObject({
+      body: {
+        stdout: '',
+        stderr: '',
+        stdout_base64: bytes.toString('base64'),
+        stderr_base64: '',
+        exit_code: 0,
+      },
+    });
+    for (const wrong of [{ stdin: 'x' }, { stdin_base64: 'AP8' }, { stdin_base64: 'A_8=' }])
+      expect((await send('POST', path, { ...asked, ...wrong })).status).toBe(400);
+    gateway.core.result = aCallResult();
+  });
+
   it('exec takes an argv or a shell command, not both', async () => {
     await send('POST', '/v1/rollouts/trace_1/exec', {
       call_id: 'c1',
@@ -510,6 +538,10 @@ describe('a bad request', () => {
     ['POST', '/v1/rollouts', {}],
     ['POST', '/v1/rollouts', 'text'],
     ['POST', '/v1/rollouts', { rollout_id: 'a b', environment: 'shell' }],
+    ['POST', '/v1/rollouts', { rollout_id: '.', environment: 'shell' }],
+    ['POST', '/v1/rollouts', { rollout_id: '..', environment: 'shell' }],
+    ['POST', '/v1/rollouts/t/calls', { ...call, call_id: '..' }],
+    ['POST', '/v1/prewarm', { environment: 'shell', count: 1, run: '.' }],
     ['POST', '/v1/rollouts/t/calls', { ...call, timeout_s: 0 }],
     ['POST', '/v1/rollouts/t/calls', { ...call, timeout_s: 3601 }],
     ['POST', '/v1/rollouts/t/calls?wait_s=soon', call],
@@ -526,6 +558,12 @@ describe('a bad request', () => {
       body: { error: { code: 'invalid_request', blame: 'caller' } },
     });
     expect(gateway.core.calls).toEqual([]);
+  });
+
+  it('with a run that is a dot segment: 400', async () => {
+    const headers = { ...gateway.headersOf('native'), 'x-corral-run': '..' };
+    const answer = await send('GET', '/v1/rollouts/t', undefined, headers);
+    expect(answer).toMatchObject({ status: 400, body: { error: { code: 'invalid_request' } } });
   });
 
   it('with a wrong key: 401', async () => {

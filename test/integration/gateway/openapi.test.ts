@@ -15,7 +15,10 @@ type Operation = {
 };
 type Document = {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-  readonly components: { readonly schemas: object; readonly responses: object };
+  readonly components: {
+    readonly schemas: Readonly<Record<string, object>>;
+    readonly responses: object;
+  };
 };
 
 let gateway: GatewayUnderTest;
@@ -85,6 +88,38 @@ describe('the OpenAPI document', () => {
       responses: { Failure: { headers: { 'retry-after': {} } }, E2bFailure: {} },
       schemas: { Rollout: {}, CallResult: {}, Grade: {}, Error: {}, E2bError: {}, Verdict: {} },
     });
+  });
+
+  it('declares the headers of E2B: of Connect, of a create that may be repeated, and of the next page', () => {
+    for (const id of ['e2bStartProcess', 'e2bStat', 'e2bListProcesses'])
+      expect(operation(id)?.parameters).toEqual(
+        expect.arrayContaining(
+          ['Sandbox', 'ConnectVersion', 'ConnectTimeout'].map((name) => ({
+            $ref: `#/components/parameters/${name}`,
+          })),
+        ),
+      );
+    expect(operation('e2bCreateSandboxV2')?.parameters).toEqual([
+      expect.objectContaining({ name: 'idempotency-key', in: 'header', required: false }),
+    ]);
+    expect(operation('e2bListSandboxesV2')?.responses['200']).toMatchObject({
+      headers: { 'x-next-token': { schema: { type: 'string' } } },
+    });
+  });
+
+  it('leaves the codes of failures open, so that a new one breaks no generated client', () => {
+    expect(document.components.schemas).toMatchObject({
+      Error: { properties: { error: { properties: { code: { type: 'string' } } } } },
+    });
+    expect(text).not.toMatch(/"enum":\s*\["capacity_timeout"/);
+  });
+
+  it('has no body that generators would have to choose among', () => {
+    const bodies = Object.entries(document.components.schemas).filter(([name]) =>
+      operations().some(({ requestBody }) => JSON.stringify(requestBody ?? {}).includes(`schemas/${name}"`)),
+    );
+    expect(bodies.map(([name]) => name)).toEqual(expect.arrayContaining(['Command', 'ToolCall']));
+    expect(bodies.filter(([, schema]) => 'oneOf' in schema || 'anyOf' in schema)).toEqual([]);
   });
 
   it('a grade without a body is taken', async () => {

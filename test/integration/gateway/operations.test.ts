@@ -161,7 +161,7 @@ describe('the operators’ addresses', () => {
       ['/v1/fleet', ['get']],
     ]);
     expect(document.components.schemas.Error).toMatchObject({
-      properties: { error: { properties: { code: { enum: failureCodes } } } },
+      properties: { error: { properties: { code: { type: 'string', 'x-extensible-enum': failureCodes } } } },
     });
     const call = document.paths['/v1/rollouts/{id}/calls']?.['post'];
     expect(call).toMatchObject({

@@ -94,7 +94,7 @@ const firing = (alert: AlertName, at: Duration) => ({
 });
 
 /** `name{a="b"}` with the labels that every scraped pod has. */
-function ofTest(series: string): string {
+export function ofTest(series: string): string {
   const [name = '', labels = ''] = series.split(/[{}]/);
   const own = Object.entries(ownLabels).map(([label, value]) => `${label}="${value}"`);
   return `${name}{${[...own, ...(labels === '' ? [] : [labels])].join(',')}}`;

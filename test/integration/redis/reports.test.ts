@@ -45,6 +45,33 @@ test('rewards 1, 3, 2 and a lost sandbox have mean 2 and never 1.5', async () =>
   expect(group?.spread).toBeCloseTo(Math.sqrt(2 / 3), 12);
 });
 
+test('a trainer that masks nothing would learn 1.5 of them; what its callers gave up or voided is in neither value', async () => {
+  await world.supply(1);
+  await world.active('keeps-the-wave-open');
+  for (const [index, score] of [1, 3, 2, 30].entries()) await scored(`r${index}`, score);
+  await lost('r4');
+  for (const name of ['expires', 'voided']) await world.fleet.claims.claim(claimOf(name));
+  await world.fleet.lifecycle.void(keyOf('voided'), 'a broken item');
+  await world.fleet.lifecycle.void(keyOf('r3'), 'a leaked answer');
+  await world.step(15 * minute);
+  await world.fleet.lifecycle.expireDue(10);
+  const { waves, reward } = await report();
+  // The rollout that keeps the wave open expires, too.
+  expect(reward).toEqual({ mean: 2, ifZeroed: 1.5, discards: { infrastructure: 1, caller: 3 } });
+  expect(waves).toMatchObject([{ wave: 1, reward }]);
+});
+
+test('a wave that leaves the report takes its discards by code with it', async () => {
+  await lost('first');
+  await world.fleet.lifecycle.close(keyOf('first'), 'finished');
+  for (let index = 0; index < 32; index += 1) {
+    await open(`r${index}`);
+    await world.fleet.lifecycle.close(keyOf(`r${index}`), 'finished');
+  }
+  expect((await report()).reward).toEqual({ mean: null, ifZeroed: null, discards: {} });
+  expect(await world.redis.hkeys('corral:{test}:group:acme/run-1/task-1')).not.toContain('1:codes');
+});
+
 test('equal scores have a spread of exactly zero, and negative ones a best', async () => {
   await world.supply(1);
   await world.active('keeps-the-wave-open');

@@ -42,6 +42,27 @@ export const toldByBoth = {
     labels: [ofVerdict, ofEnvironment],
     fromStart: verdictsFromStart,
   },
+  corral_scores_total: {
+    ...both,
+    kind: 'counter',
+    help: 'Scores that were stored, by environment',
+    labels: [ofEnvironment],
+    fromStart: [{}],
+  },
+  corral_scores_voided_total: {
+    ...both,
+    kind: 'counter',
+    help: 'Scores that a caller took out of their run later, by environment',
+    labels: [ofEnvironment],
+    fromStart: [{}],
+  },
+  corral_score_points_total: {
+    ...both,
+    kind: 'counter',
+    help: 'Sum of the scores by sign and environment. A score that is voided adds its size to the other sign, so the difference is the sum of the scores that count',
+    labels: [oneOf('sign', ['positive', 'negative']), ofEnvironment],
+    fromStart: [{ sign: 'positive' }, { sign: 'negative' }],
+  },
   corral_events_dropped_total: {
     ...both,
     kind: 'counter',

@@ -24,6 +24,7 @@ reading('report-groups', function(ask)
     for wave = math.max(1, (values.wave or 0) - Run.wavesKept + 1), tonumber(values.wave or 0) do
       local row = { item = item, wave = wave }
       for _, name in ipairs({ 'n', 'scored', 'discarded', 'voided', 'mean', 'best', 'm2' }) do row[name] = values[wave .. ':' .. name] end
+      row.codes = cjson.decode(values[wave .. ':codes'] or '{}')
       rows[#rows + 1] = row
     end
   end

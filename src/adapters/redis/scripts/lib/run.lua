@@ -61,7 +61,7 @@ end
 
 local function openWave(id, name, item)
   local wave = redis.call('HINCRBY', name, 'wave', 1)
-  for _, field in ipairs({ 'n', 'scored', 'discarded', 'voided', 'mean', 'm2', 'best' }) do
+  for _, field in ipairs({ 'n', 'scored', 'discarded', 'codes', 'voided', 'mean', 'm2', 'best' }) do
     redis.call('HDEL', name, (wave - wavesKept) .. ':' .. field)
   end
   redis.call('PEXPIRE', name, Rollout.keptForReportsMs)
@@ -163,6 +163,14 @@ local function leaveOutScore(id)
   writeScores(group, wave, sum)
 end
 
+-- A wave's discards by code. Only the failure table has the blame of a code.
+local function countCode(group, wave, code)
+  local field = wave .. ':codes'
+  local codes = cjson.decode(redis.call('HGET', group, field) or '{}')
+  codes[code] = (codes[code] or 0) + 1
+  redis.call('HSET', group, field, cjson.encode(codes))
+end
+
 -- `counted`: a settled call carried the code already.
 local function countDiscard(id, code, counted)
   local item, wave = Rollout.read(id, 'itemKey', 'wave')
@@ -170,7 +178,9 @@ local function countDiscard(id, code, counted)
   -- The list knows the ordinal of a rollout that is over, too. One that it lists no longer is only counted.
   local ordinal = redis.call('ZSCORE', key.rollouts .. run, id)
   if ordinal then redis.call('ZADD', key.discards .. run, ordinal, id) end
-  redis.call('HINCRBY', groupKey(id, item), wave .. ':discarded', 1)
+  local group = groupKey(id, item)
+  redis.call('HINCRBY', group, wave .. ':discarded', 1)
+  countCode(group, wave, code)
   count(run, 'discarded')
   if not counted then count(run, 'code:' .. code) end
 end
