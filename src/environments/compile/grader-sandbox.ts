@@ -57,7 +57,13 @@ function chargesForRunning(grader: Grader): boolean {
       return grader.parts.some((part) => chargesForRunning(part.grader));
     case 'penalty':
       return grader.time !== undefined || grader.bytes !== undefined || chargesForRunning(grader.grader);
-    default:
+    case 'none':
+    case 'f1':
+    case 'recall':
+    case 'text':
+    case 'calls':
+    case 'command':
+    case 'http':
       return false;
   }
 }

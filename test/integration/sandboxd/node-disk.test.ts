@@ -44,6 +44,12 @@ it('a call during which a neighbor fills the disk of the node says so', async ()
   expect(await call('free', 'echo answer > answer')).not.toHaveProperty('evidence.nodeDiskFull');
 });
 
+it('a command cannot write a file that is larger than the disk of its sandbox', async () => {
+  // By SIGXFSZ, as the shell says it.
+  expect(await call('large', 'fallocate -l 9M large')).toMatchObject({ ending: { exitCode: 128 + 25 } });
+  expect(await call('small', 'fallocate -l 7M small && rm small')).toMatchObject({ ending: { exitCode: 0 } });
+});
+
 it('a neighbor that frees the disk before the end of the call is seen', async () => {
   const running = call('between', 'until [ -e go ]; do sleep 0.05; done; rm go');
   expect(() => fill()).toThrow('ENOSPC');
