@@ -130,7 +130,8 @@ const fewFiles = 4096;
 async function examineLimitsOfFiles(): Promise<Finding> {
   const what = 'open files';
   const limits = await readFile('/proc/self/limits', 'utf8').catch(() => '');
-  const hard = Number(/^Max open files +\d{1,20} +(\d{1,20})/m.exec(limits)?.[1] ?? fewFiles);
+  const line = limits.split('\n').find((one) => one.startsWith('Max open files')) ?? '';
+  const hard = Number(line.split(/ {1,64}/)[4] ?? fewFiles);
   if (hard >= fewFiles) return ok(what, `at most ${hard}`);
   return note(
     what,

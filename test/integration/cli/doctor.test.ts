@@ -24,7 +24,7 @@ test('a fleet that runs is in order: Redis, environments and processes are looke
   const { gatewayUrl, apiKey } = corral.fleet;
   const fleet = () => examine('--url', gatewayUrl, '--key', apiKey);
   const problems = async () => (await fleet()).findings.filter(({ state }) => state === 'problem');
-  // A fleet that has just started is not heard of by all of its processes yet.
+  // Right after its start a fleet does not know all of its own processes yet.
   await expect.poll(problems, { timeout: 20_000 }).toEqual([]);
   const { exitCode, findings } = await fleet();
   expect(exitCode).toBe(exitCodes.done);
