@@ -4,6 +4,7 @@ import { EnvironmentMistakes } from '#src/environments/mistakes.ts';
 import { CommandError, exitCodes, NotInOrder } from './command-error.ts';
 import { addAttackCommand } from './commands/attack.ts';
 import { addClusterCommand } from './commands/cluster.ts';
+import { addDoctorCommand } from './commands/doctor.ts';
 import { addImageCommand } from './commands/image.ts';
 import { addKeysCommand } from './commands/keys.ts';
 import { addLadderCommand } from './commands/ladder.ts';
@@ -41,6 +42,7 @@ export function createProgram(terminal: Terminal): Command {
     writeErr: (text) => terminal.remark(text.trimEnd()),
   });
   addUpCommand(program, terminal);
+  addDoctorCommand(program, terminal);
   addPreflightCommand(program, terminal);
   addLadderCommand(program, terminal);
   addAttackCommand(program, terminal);

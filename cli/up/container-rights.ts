@@ -39,15 +39,22 @@ export function missingFlags({ isRoot, status, mounts, profile }: ContainerFacts
 const hidesProc = (mounts: string): boolean =>
   mounts.split('\n').some((line) => line.split(' ')[4]?.startsWith('/proc/'));
 
-/** In the image `corral-local`: throws a CommandError with the flags that are missing. Elsewhere it does nothing. */
-export function requireContainerRights(variables: Readonly<Record<string, string | undefined>>): void {
-  if (variables['CORRAL_IN_CONTAINER'] !== '1') return;
-  const missing = missingFlags({
+/** In the image `corral-local`, the flags that are missing; elsewhere none are asked for. */
+export function missingFlagsHere(variables: Variables): readonly string[] {
+  if (variables['CORRAL_IN_CONTAINER'] !== '1') return [];
+  return missingFlags({
     isRoot: process.getuid?.() === 0,
     status: readOr('/proc/self/status'),
     mounts: readOr('/proc/self/mountinfo'),
     profile: readOr('/proc/self/attr/current').trim(),
   });
+}
+
+type Variables = Readonly<Record<string, string | undefined>>;
+
+/** In the image `corral-local`: throws a CommandError with the flags that are missing. Elsewhere it does nothing. */
+export function requireContainerRights(variables: Variables): void {
+  const missing = missingFlagsHere(variables);
   if (missing.length === 0) return;
   throw new CommandError(
     'this container has too few rights to make sandboxes',
