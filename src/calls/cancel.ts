@@ -70,7 +70,7 @@ export const neverBegan = ({ outcome, admitted }: Pick<CallSummary, 'outcome' | 
 const cancelMs = 10_000;
 
 /**
- * Stops a call that was sent; it settles as `cancelled` for whoever waits for it. Throws `sandboxd_unreachable` if its sandbox does
+ * Stops a call that was sent; it settles as `cancelled` for each request that waits for it. Throws `sandboxd_unreachable` if its sandbox does
  * not answer: if that is gone, the rollout's state says so soon.
  */
 export async function stopCall({ link }: StopDeps, rollout: RolloutRecord, call: CallId): Promise<void> {

@@ -221,7 +221,7 @@ function limitText(work: Tracked, code: ModelFailure): string {
   return fillText(texts.timeSpent, { minutes: Math.round(limits.rolloutMs / 60_000) });
 }
 
-/** How a call settles that was cancelled before its admission. Whoever asks for it later gets this answer. */
+/** How a call settles that was cancelled before its admission. Each later request for it gets this answer. */
 export function cancelledUnbegun(work: Tracked): Judged {
   const result = withoutRun(work, 'cancelled', null, work.environment.texts.cancelled);
   return { settlement: { ...refusedSettlement(work, result), onlyNew: true }, result };
