@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes this checkout ready to run: npm packages (Node 24 among them) and the two programs that Debian provides,
-# redis-server and bubblewrap. `setup.sh unit` asks for the packages only, `setup.sh tests` also asks for what only the tests use, `setup.sh parity` for what `npm run test:parity` uses, `setup.sh cluster` for what a
+# redis-server and bubblewrap. `setup.sh unit` asks for the packages only, `setup.sh tests` also asks for what only the tests use, `setup.sh parity` for what `npm run test:parity` uses, `setup.sh release` for what `npm run release` uses, `setup.sh cluster` for what a
 # Kubernetes cluster on this machine is made of. One line on stderr for each thing it does; nothing to do is silent and
 # quick, because every npm script starts here.
 set -eu
@@ -49,6 +49,7 @@ missing_packages() {
     tests) missing_for_tests ;;
     cluster) missing_for_cluster ;;
     parity) missing_for_parity ;;
+    release) missing_for_release ;;
   esac
 }
 
@@ -84,6 +85,12 @@ missing_for_cluster() {
 missing_for_parity() {
   command -v runc >/dev/null || echo runc
   command -v mmdebstrap >/dev/null || echo mmdebstrap
+}
+
+# What unpacks Debian's packages of any architecture, and pushes images.
+missing_for_release() {
+  command -v mmdebstrap >/dev/null || echo mmdebstrap
+  command -v skopeo >/dev/null || echo skopeo
 }
 
 package_of() {
@@ -127,7 +134,7 @@ install_debian_packages() {
 # Prometheus, promtool and amtool, out of Debian's packages: unpacked into a folder, for what only the tests of alerts need is
 # not installed. Inside a cluster of tests nothing can be fetched any more.
 fetch_monitoring_programs() {
-  [ -n "${1:-}" ] || return 0
+  [ -n "${1:-}" ] && [ "$1" != release ] || return 0
   folder=${XDG_CACHE_HOME:-$HOME/.cache}/corral/monitoring
   [ -x "$folder/promtool" ] && [ -x "$folder/amtool" ] || node_modules/.bin/node infra/monitoring/main.ts
 }

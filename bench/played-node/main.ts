@@ -91,7 +91,13 @@ const nothingBuilt = {
 const silent = () => undefined;
 await serve(
   join(process.env['CORRAL_NODE_STATE_DIR'] ?? '', nodeSocketName),
-  createHandle({ sandboxes, feed, limitations: [], data: nothingBuilt }),
+  createHandle({
+    sandboxes,
+    feed,
+    limitations: [],
+    isolation: 'none: no sandbox is real',
+    data: nothingBuilt,
+  }),
   { debug: silent, info: silent, warn: console.warn, error: console.error },
 );
 process.on('SIGTERM', () => process.exit(0));

@@ -1,19 +1,28 @@
+import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { loadEnvironments } from '#src/environments/load-environments.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { CommandError, exitCodes } from '../command-error.ts';
 import { describeExit } from '../fleet/part-process.ts';
+import { programs } from '../fleet/programs.ts';
 import { type Fleet, type FleetEvent, startFleet } from '../fleet/start-fleet.ts';
 import { defaultStateFolder } from '../fleet/state-folder.ts';
 import { duration } from '../print/amounts.ts';
 import type { Terminal } from '../print/terminal.ts';
-import { curlLines, describeSummary, environmentLine, type UpSummary } from '../up/summary.ts';
+import {
+  type BeyondThisMachine,
+  curlLines,
+  describeSummary,
+  environmentLine,
+  type UpSummary,
+} from '../up/summary.ts';
+import { requireContainerRights } from '../up/container-rights.ts';
+import { type OuterDoorOptions, type OuterDoorPlan, planOuterDoor } from '../up/outer-door.ts';
 import { askData, askHostLimitations, describeData, tellData } from '../up/told-by-node.ts';
 
-type UpOptions = {
+type UpOptions = OuterDoorOptions & {
   readonly port: string;
-  readonly state: string;
-  readonly environments: string;
+  readonly environments?: string;
   readonly policy?: string;
   readonly keepRecords: boolean;
   readonly json: boolean;
@@ -23,8 +32,17 @@ export function addUpCommand(program: Command, terminal: Terminal): void {
   program
     .command('up')
     .description('run the whole fleet on this machine until Ctrl-C')
-    .option('--port <port>', 'where the gateway listens on 127.0.0.1; 0 takes any free port', '8700')
-    .option('--environments <folder>', 'folder of environment files', 'environments')
+    .option('--port <port>', 'where the gateway listens; 0 takes any free port', '8700')
+    .option(
+      '--host <address>',
+      'for callers beyond this machine, who need a key of the key file',
+      '127.0.0.1',
+    )
+    .option('--tls-cert <file>', 'certificate for them, with its chain (default: one of its own)')
+    .option('--tls-key <file>', 'its private key')
+    .option('--no-tls', 'no encryption for them: for a port that only this machine forwards')
+    .option('--first-key', 'make a key for them if the key file has none, and print it once', false)
+    .option('--environments <folder>', 'folder of environment files (default: environments)')
     .option('--policy <file>', 'what the operator allows environments; default: everything')
     .option('--state <folder>', 'where the fleet keeps everything', defaultStateFolder)
     .option('--keep-records', 'keep the records of rollouts over a restart', false)
@@ -32,15 +50,29 @@ export function addUpCommand(program: Command, terminal: Terminal): void {
     .action((options: UpOptions) => up(options, terminal));
 }
 
+const usualEnvironments = 'environments';
+
+/** A release that is given no folder has one environment to try, and says that it runs it. */
+function environmentsToRun(given: string | undefined, terminal: Terminal): string {
+  if (given !== undefined || existsSync(usualEnvironments) || programs.examples === null)
+    return given ?? usualEnvironments;
+  terminal.remark(`no folder ${usualEnvironments} here: running the example in ${programs.examples}`);
+  return programs.examples;
+}
+
 async function up(options: UpOptions, terminal: Terminal): Promise<void> {
   const startedMs = performance.now();
   const stop = untilTold(terminal);
+  requireContainerRights(process.env);
+  const environmentsDir = environmentsToRun(options.environments, terminal);
+  const plan = planOuterDoor(options);
   const fleet = await startFleet({
-    environmentsDir: options.environments,
+    environmentsDir,
     ...(options.policy === undefined ? {} : { policyFile: options.policy }),
     stateDir: options.state,
     port: portOf(options.port),
     keepRecords: options.keepRecords,
+    ...(plan === null ? {} : { outerDoor: plan.door }),
     onEvent: (event) => terminal.remark(told(event, options.json)),
   });
   stop.arm(fleet);
@@ -51,7 +83,7 @@ async function up(options: UpOptions, terminal: Terminal): Promise<void> {
     systemClock,
     over.signal,
   );
-  const summary = await summarise(fleet, options, performance.now() - startedMs);
+  const summary = await summarise(fleet, environmentsDir, plan, performance.now() - startedMs);
   terminal.result(options.json ? JSON.stringify(summary) : `\n${describeSummary(summary)}`);
   await stop.told;
   over.abort();
@@ -83,19 +115,32 @@ function untilTold(terminal: Terminal) {
   return { told: promise, arm: (started: Fleet) => void (fleet = started) };
 }
 
-async function summarise(fleet: Fleet, options: UpOptions, readyAfterMs: number): Promise<UpSummary> {
-  const environments = (await loadEnvironments(options.environments)).all();
+async function summarise(
+  fleet: Fleet,
+  environmentsDir: string,
+  plan: OuterDoorPlan | null,
+  readyAfterMs: number,
+): Promise<UpSummary> {
+  const environments = (await loadEnvironments(environmentsDir)).all();
   const example = environments.find(({ name }) => name === 'shell') ?? environments[0];
   return {
     gatewayUrl: fleet.gatewayUrl,
     apiKey: fleet.apiKey,
+    beyond: plan === null || fleet.outerUrl === null ? null : beyondOf(plan, fleet.outerUrl),
     stateDir: fleet.stateDir,
     readyAfterMs,
-    limitations: await askHostLimitations(fleet.nodeSocket),
+    ...(await askHostLimitations(fleet.nodeSocket)),
     environments: environments.map((environment) => environmentLine(environment, {})),
     tryThis: example === undefined ? [] : curlLines(example, fleet.gatewayUrl, fleet.apiKey),
   };
 }
+
+const beyondOf = ({ reach, fingerprint, firstKey }: OuterDoorPlan, url: string): BeyondThisMachine => ({
+  url,
+  reach,
+  fingerprint,
+  firstKey,
+});
 
 function portOf(text: string): number {
   const port = Number(text);

@@ -14,6 +14,8 @@ export type PartsOptions = {
   /** Null, the default: none. */
   readonly policyFile?: string | null;
   readonly gatewayPort: number;
+  /** Where callers beyond this machine connect; null, the default: nowhere. */
+  readonly outerDoor?: OuterDoor | null;
   readonly controllerPort: number;
   readonly developmentKey: string;
   /** Pool sizes that stand before those of the environments' files, by environment name. */
@@ -22,6 +24,13 @@ export type PartsOptions = {
   readonly timings?: Partial<Timings>;
   /** Redis writes everything to disk, so that the records of rollouts outlive the fleet. */
   readonly keepRecords: boolean;
+};
+
+export type OuterDoor = {
+  readonly host: string;
+  readonly port: number;
+  /** Null: what passes is not encrypted. */
+  readonly tls: { readonly certFile: string; readonly keyFile: string } | null;
 };
 
 /** What makes the sandboxes; paths are absolute. */
@@ -109,6 +118,7 @@ export function gatewayPart(options: PartsOptions): PartSpec {
       CORRAL_LISTEN: listen,
       CORRAL_KEYS_FILE: options.folder.keysFile,
       CORRAL_DEVELOPMENT_KEY: options.developmentKey,
+      ...outerDoorVariables(options.outerDoor ?? null),
       // No load balancer has to hear of it first, and who presses Ctrl-C waits for the prompt.
       CORRAL_DRAIN_DELAY_MS: '0',
       CORRAL_SHUTDOWN_GRACE_MS: String(gatewayOwnGraceMs),
@@ -116,6 +126,15 @@ export function gatewayPart(options: PartsOptions): PartSpec {
     isReady: (signal) => httpAnswers(`http://${listen}/readyz`, signal),
     deathSignal: 'KILL',
     stopGraceMs: serviceGraceMs,
+  };
+}
+
+function outerDoorVariables(door: OuterDoor | null): Readonly<Record<string, string>> {
+  if (door === null) return {};
+  const { host, port, tls } = door;
+  return {
+    CORRAL_OUTER_LISTEN: `${host.includes(':') ? `[${host}]` : host}:${port}`,
+    ...(tls && { CORRAL_OUTER_TLS_CERT_FILE: tls.certFile, CORRAL_OUTER_TLS_KEY_FILE: tls.keyFile }),
   };
 }
 

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
 import { identifyProcess, isAlive, parseIdentity } from './process-identity.ts';
+import { sendSignal } from '#test/support/send-signal.ts';
 
 test('a process that runs is alive, and gone once it has ended', async () => {
   const child = spawn('sleep', ['60']);
@@ -26,7 +27,7 @@ test('a program whose name holds brackets and spaces is read rightly', async () 
   const identity = identifyProcess(child.pid ?? 0);
   expect(identity?.startTicks).toBeGreaterThan(0);
   expect(identity !== null && isAlive(identity)).toBe(true);
-  process.kill(child.pid ?? 0, 'SIGKILL');
+  sendSignal(child.pid, 'SIGKILL');
   await once(child, 'exit');
 });
 

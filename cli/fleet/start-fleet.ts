@@ -6,7 +6,6 @@ import type { Timings } from '#src/model/timings.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { ensureFleetKeys } from '#src/platform/fleet-tokens.ts';
 import { systemRandom } from '#src/platform/random.ts';
-import { CommandError } from '../command-error.ts';
 import { takeFleetLock } from './fleet-lock.ts';
 import { freePort } from './free-port.ts';
 import { developmentKeyIn, readKeys, writeKeys } from './keys.ts';
@@ -17,10 +16,13 @@ import {
   type Engine,
   gatewayPart,
   nodePart,
+  type OuterDoor,
   type PartsOptions,
   type PoolOverrides,
   redisPart,
 } from './parts.ts';
+import { requirePrograms } from './needed-programs.ts';
+import { programs } from './programs.ts';
 import { listLocalSandboxes, type LocalSandbox } from './sandbox-list.ts';
 import { defaultStateFolder, openStateFolder, type StateFolder } from './state-folder.ts';
 import { type PartEvent, supervise, type SupervisedPart, type Supervision } from './supervise.ts';
@@ -32,8 +34,10 @@ export type FleetOptions = {
   readonly policyFile?: string;
   /** Default `.corral` in the working directory. One fleet at a time on one folder. */
   readonly stateDir?: string;
-  /** Where the gateway listens on 127.0.0.1; 0 (default) takes any free port. */
+  /** Where the gateway listens: at `outerDoor`, else on 127.0.0.1; 0 (default) takes any free port. */
   readonly port?: number;
+  /** For callers beyond this machine; this machine then has a port of its own. */
+  readonly outerDoor?: Omit<OuterDoor, 'port'>;
   readonly pool?: PoolOverrides;
   /** Durations that differ from production's; default: what CORRAL_TIMINGS says. */
   readonly timings?: Partial<Timings>;
@@ -54,6 +58,8 @@ export type FleetEvent = PartEvent | { readonly kind: 'leftovers'; readonly part
 /** The processes of a fleet, as child processes of this one, kept running. */
 export type RunningFleet = {
   readonly gatewayUrl: string;
+  /** For callers beyond this machine; null: they have none. */
+  readonly outerUrl: string | null;
   /** The controller's /readyz and /metrics. */
   readonly controllerUrl: string;
   /** Accepted from this machine only; allows everything. */
@@ -89,28 +95,14 @@ const startDeadlineMs = 60_000;
  * fault it is and what to do; then nothing is left running.
  */
 export async function startFleet(options: FleetOptions): Promise<Fleet> {
-  const { buildPayload } = await checkout();
+  requirePrograms('local');
   const folder = openStateFolder(options.stateDir ?? defaultStateFolder);
   const running = await start(folder, options, async () => {
-    const payload = await buildPayload(resolve(options.payloadDir ?? folder.payload));
+    const payload = await programs.buildPayload(resolve(options.payloadDir ?? folder.payload));
     const dataDir = options.dataDir ?? process.env['CORRAL_DATA_DIR'] ?? folder.data;
     return { kind: 'local', payloadDir: payload.dir, dataDir: resolve(dataDir) };
   });
   return { ...running, nodeSocket: folder.nodeSocket, sandboxes: () => listLocalSandboxes(folder.node) };
-}
-
-/** Looked for only here: the image of the fleet has the command line, and nothing to build from. */
-async function checkout() {
-  const parts = [import('#infra/payload/payload.ts'), import('#infra/services/bundle-services.ts')] as const;
-  const [{ buildPayload }, { bundleServices }] = await Promise.all(parts).catch((cause: unknown) => {
-    throw new CommandError(
-      'this installation cannot start its own fleet: it is not a whole checkout',
-      'yours',
-      'name the fleet that you mean with --url, or run it in a checkout of Corral',
-      cause,
-    );
-  });
-  return { buildPayload, bundleServices };
 }
 
 /**
@@ -121,6 +113,7 @@ export async function startFleetOnCluster(
   options: FleetOptions,
   cluster: ClusterAccess,
 ): Promise<RunningFleet> {
+  requirePrograms('kubernetes');
   const folder = openStateFolder(options.stateDir ?? defaultStateFolder);
   const clusterFile = resolve(cluster.file);
   const kubeconfig = cluster.kubeconfig === undefined ? null : resolve(cluster.kubeconfig);
@@ -177,16 +170,19 @@ async function prepare(
   const environmentsDir = resolve(options.environmentsDir);
   const policyFile = options.policyFile === undefined ? null : resolve(options.policyFile);
   await loadPermitted(environmentsDir, policyFile);
-  const { bundleServices } = await checkout();
   await ensureFleetKeys(folder.fleetKeyFile);
   writeKeys(folder.keysFile, readKeys(folder.keysFile));
+  const outerDoor = options.outerDoor
+    ? { ...options.outerDoor, port: await freePort(options.port ?? 0, options.outerDoor.host) }
+    : null;
   return {
     folder,
     engine: await prepareEngine(),
-    servicesDir: (await bundleServices()).dir,
+    servicesDir: await programs.servicesDir(),
     environmentsDir,
     policyFile,
-    gatewayPort: await freePort(options.port ?? 0),
+    gatewayPort: await freePort(outerDoor === null ? (options.port ?? 0) : 0),
+    outerDoor,
     controllerPort: await freePort(0),
     developmentKey: developmentKeyIn(folder.developmentKeyFile, systemRandom),
     pool: options.pool ?? {},
@@ -208,11 +204,18 @@ function supervisionOf(folder: StateFolder, onEvent: (event: PartEvent) => void)
 function describeFleet(folder: StateFolder, options: PartsOptions): Omit<RunningFleet, 'stop' | 'kill'> {
   return {
     gatewayUrl: `http://127.0.0.1:${options.gatewayPort}`,
+    outerUrl: outerUrlOf(options.outerDoor ?? null),
     controllerUrl: `http://127.0.0.1:${options.controllerPort}`,
     apiKey: options.developmentKey,
     stateDir: folder.root,
     servicesDir: options.servicesDir,
   };
+}
+
+function outerUrlOf(door: OuterDoor | null): string | null {
+  if (door === null) return null;
+  const host = door.host.includes(':') ? `[${door.host}]` : door.host;
+  return `${door.tls === null ? 'http' : 'https'}://${host}:${door.port}`;
 }
 
 function onlyOnce(work: () => Promise<void>): () => Promise<void> {

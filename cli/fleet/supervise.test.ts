@@ -8,6 +8,7 @@ import type { PartSpec } from './part-process.ts';
 import { createPartRecords } from './part-records.ts';
 import { identifyProcess } from './process-identity.ts';
 import { afterDeath, noDeaths, type PartEvent, supervise, type SupervisedPart } from './supervise.ts';
+import { sendSignal } from '#test/support/send-signal.ts';
 
 let folder = '';
 let parts: SupervisedPart[] = [];
@@ -55,7 +56,7 @@ const longLived = 'touch "$FOLDER/ready"; exec sleep 60';
 test('a part that dies is started again, and both are told', async () => {
   const { part, events, readyAgain } = await start(spec(longLived));
   const first = part.pid();
-  process.kill(first ?? 0, 'SIGKILL');
+  sendSignal(first, 'SIGKILL');
   await readyAgain;
   expect(events.map(({ kind }) => kind)).toEqual(['ready', 'died', 'ready']);
   expect(events[1]).toMatchObject({ exit: { code: null, signal: 'SIGKILL' }, restartInMs: 200 });

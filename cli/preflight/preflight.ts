@@ -47,6 +47,7 @@ export function preflight(connection: Connection, plan: PreflightPlan): Promise<
     for (const { name, network } of tested) {
       const job = await askTrainingJob(client, name, { ...connection, key: plan.shownKey });
       jobs[name] = job;
+      checks.push(...(await checkMemory(name, plan.environmentsDir)));
       const tried = await rowsOf(name, plan.environmentsDir, plan.rows);
       if (!(await namesItsImage(name, tried, plan.environmentsDir))) {
         checks.push(notTried(name, plan.only));
@@ -71,6 +72,15 @@ export function preflight(connection: Connection, plan: PreflightPlan): Promise<
     if (first !== undefined) checks.push(...(await checkWayTo(client, first, run, plan)));
     return { url: connection.url, ok: checks.every(({ ok }) => ok), checks, egress, jobs };
   });
+}
+
+/** On one machine requests count for nothing, and preflight does not see where the fleet runs. */
+async function checkMemory(environment: string, folder: string): Promise<readonly Check[]> {
+  const memory = (await environmentIn(folder, environment))?.template.memory;
+  if (memory === undefined || memory.requestBytes === memory.limitBytes) return [];
+  const detail =
+    'sandbox.memory requests less than its limit: on a cluster, a sandbox that is killed for memory is then discarded, because other sandboxes may have used up its node; next: write one amount';
+  return [{ environment, what: 'memory', ok: true, detail, tookMs: 0 }];
 }
 
 /** A row that was made up knows no image where the environment allows none by its whole name. */

@@ -8,13 +8,24 @@ import { sampleArguments, sampleItem } from '../proving/made-up.ts';
 export type UpSummary = {
   readonly gatewayUrl: string;
   readonly apiKey: string;
+  /** Null: the fleet is for this machine only. */
+  readonly beyond: BeyondThisMachine | null;
   readonly stateDir: string;
   readonly readyAfterMs: number;
+  /** Which users a sandbox's processes are, and whether its limits hold. */
+  readonly isolation: string;
   /** What this host cannot enforce; empty where it enforces everything. */
   readonly limitations: readonly string[];
   readonly environments: readonly EnvironmentLine[];
   /** Lines to copy into another terminal. */
   readonly tryThis: readonly string[];
+};
+
+export type BeyondThisMachine = {
+  readonly url: string;
+  readonly reach: string;
+  readonly fingerprint: string | null;
+  readonly firstKey: string | null;
 };
 
 type EnvironmentLine = {
@@ -81,6 +92,8 @@ export function describeSummary(summary: UpSummary): string {
     `gateway          ${summary.gatewayUrl}`,
     `development key  ${summary.apiKey}   (from this machine only)`,
     `state and logs   ${summary.stateDir}`,
+    `isolation:       ${summary.isolation}`,
+    ...(summary.beyond === null ? [] : describeBeyond(summary.beyond)),
     '',
     environments,
     `At most in all: ${bytes(summary.environments.reduce((sum, each) => sum + each.memoryBytes, 0))} of memory.`,
@@ -91,6 +104,16 @@ export function describeSummary(summary: UpSummary): string {
     'Ctrl-C stops everything.',
   ].join('\n');
 }
+
+const describeBeyond = ({ url, reach, fingerprint, firstKey }: BeyondThisMachine): readonly string[] => [
+  '',
+  `beyond           ${url}   (keys of the key file only)`,
+  `reachable from   ${reach}`,
+  fingerprint === null
+    ? 'certificate      none: keys and everything else pass unencrypted'
+    : `certificate      SHA-256 ${fingerprint}`,
+  ...(firstKey === null ? [] : [`first key        ${firstKey}   (shown only this once)`]),
+];
 
 const describeTryThis = (lines: readonly string[]): readonly string[] =>
   lines.length === 0 ? [] : ['Try in another terminal:', ...lines.map((line) => `  ${line}`), ''];

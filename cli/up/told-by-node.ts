@@ -49,9 +49,9 @@ export async function tellData(
 export const askData = async (nodeSocket: string): Promise<readonly DataState[]> =>
   (await ask(nodeSocket, '/data', DataAnswer)).data;
 
-/** What this host cannot enforce, in node's own sentences. */
-export const askHostLimitations = async (nodeSocket: string): Promise<readonly string[]> =>
-  (await ask(nodeSocket, '/limitations', LimitationsAnswer)).limitations;
+/** How well this host isolates, and what it cannot enforce, in node's own sentences. */
+export const askHostLimitations = (nodeSocket: string): Promise<LimitationsAnswer> =>
+  ask(nodeSocket, '/limitations', LimitationsAnswer);
 
 async function ask<Schema extends TSchema>(
   socketPath: string,

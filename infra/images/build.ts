@@ -65,7 +65,9 @@ export async function keptArchive(
     await rename(building, archive);
     await writeFile(building, JSON.stringify(layerBytes));
     await rename(building, sizes);
-    await Promise.all([`image-${which}-`, 'payload-'].map((prefix) => keepNewest(cacheDir, prefix, kept)));
+    await Promise.all(
+      [`image-${which}-`, 'payload-', 'distribution-'].map((prefix) => keepNewest(cacheDir, prefix, kept)),
+    );
   }
   return { name, archive, layerBytes: JSON.parse(await readFile(sizes, 'utf8')) as number[] };
 }

@@ -1,19 +1,10 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { buildDistribution } from '../distribution/distribution.ts';
 import { buildPayload } from '../payload/payload.ts';
-import { repository } from '../payload/repository.ts';
 import { busyboxRoot } from './contents/busybox.ts';
 import { dataFolders } from './contents/data-folders.ts';
-import { productionPackages } from './contents/packages.ts';
 import { program } from './contents/program.ts';
-import {
-  exampleEnvironments,
-  isLeftOut,
-  leftOut,
-  leftOutOfPackages,
-  serviceSources,
-} from './contents/sources.ts';
-import { fileEntry, layer, tree } from './contents/tree.ts';
+import { layer, tree } from './contents/tree.ts';
 import type { Image } from './oci/archive.ts';
 import type { Entry } from './oci/tar.ts';
 
@@ -28,26 +19,28 @@ export const imageNames = {
 
 export type ImageName = keyof typeof imageNames;
 
+/** One to try in a cluster: other machines have other programs, so it names an image. */
+export const exampleEnvironments = join(import.meta.dirname, 'environments');
 /** Where pods expect the payload in an image that brings it along. */
 const payloadPlace = 'opt/corral';
 /** Nobody in particular, and not root: what services need is given to them as mounted files. */
 const serviceUser = '65532:65532';
 
 /**
- * Gateway, controller and command line in one image: they share nearly every file, a node pulls it once, and a fleet cannot
- * run two versions by mistake. Which of them runs is the container's argument.
+ * Gateway, controller and command line in one image: they share most modules, a node pulls it once, and a fleet cannot run two
+ * versions by mistake. Which of them runs is the container's argument.
  */
-export async function corralImage(): Promise<Image> {
+export async function corralImage(cacheDir: string): Promise<Image> {
+  const { dir } = await buildDistribution(cacheDir);
   return {
     name: imageNames.corral,
     layers: [
       layer([...(await program(process.execPath, 'usr/local/bin/node')), ...etc]),
-      layer(await packages()),
-      layer(await sources()),
+      layer([...(await tree(dir, 'app')), ...(await tree(exampleEnvironments, 'app/environments'))]),
     ],
     config: {
       Entrypoint: ['node'],
-      Cmd: ['services/gateway/main.ts'],
+      Cmd: ['gateway.mjs'],
       Env: ['PATH=/usr/local/bin:/usr/bin:/bin', 'NODE_ENV=production'],
       WorkingDir: '/app',
       User: serviceUser,
@@ -109,29 +102,4 @@ const etc: readonly Entry[] = [
 async function payload(cacheDir: string, target: string): Promise<readonly Entry[]> {
   const { dir } = await buildPayload(cacheDir);
   return tree(dir, target);
-}
-
-async function packages(): Promise<readonly Entry[]> {
-  const lock = JSON.parse(await readFile(join(repository, 'package-lock.json'), 'utf8')) as Parameters<
-    typeof productionPackages
-  >[0];
-  const folders = productionPackages(lock).map((path) => packageTree(path));
-  return (await Promise.all(folders)).flat();
-}
-
-/** Packages within a package are listed by themselves, if they are wanted at all. */
-function packageTree(path: string): Promise<readonly Entry[]> {
-  return tree(join(repository, path), join('app', path), isOfPackage);
-}
-
-const isOfPackage = (file: string): boolean =>
-  !isLeftOut(file, leftOutOfPackages) && !/(?:^|\/)node_modules(?:\/|$)/.test(file);
-
-async function sources(): Promise<readonly Entry[]> {
-  const parts = serviceSources.map(async (source) => {
-    if (source.endsWith('.json')) return [fileEntry(join(repository, source), `app/${source}`, false)];
-    return tree(join(repository, source), `app/${source}`, (path) => !isLeftOut(path, leftOut));
-  });
-  const example = tree(join(repository, exampleEnvironments), 'app/environments');
-  return (await Promise.all([...parts, example])).flat();
 }

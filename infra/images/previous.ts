@@ -18,7 +18,7 @@ export const previousNames = {
 } as const;
 
 type Catalogue = {
-  readonly corralImage: () => Promise<Image>;
+  readonly corralImage: (cacheDir: string) => Promise<Image>;
   readonly sandboxdImage: (cacheDir: string) => Promise<Image>;
 };
 
@@ -38,7 +38,7 @@ export async function buildPreviousImages(cacheDir: string = defaultCacheDir()):
     return keptArchive(cacheDir, { which: `previous-${which}`, key, name: previousNames[which] }, make);
   };
   try {
-    const corral = await build('corral', async () => (await catalogue()).corralImage());
+    const corral = await build('corral', async () => (await catalogue()).corralImage(cacheDir));
     const sandboxd = await build('sandboxd', async () => (await catalogue()).sandboxdImage(cacheDir));
     return { corral, sandboxd };
   } finally {

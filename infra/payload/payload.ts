@@ -1,7 +1,9 @@
 import { join } from 'node:path';
 import { payloadLayout } from '#src/protocol/sandboxd/payload-layout.ts';
-import { buildOnce, type Built } from './build-once.ts';
+import { buildOnce } from './build-once.ts';
 import { bundleSandboxd } from './bundle.ts';
+import { nativeFile } from './native/compile.ts';
+import type { Built } from './publish-once.ts';
 import { copyRuntime } from './runtime.ts';
 
 /** All that is bundled into the payload, and how. */
@@ -18,6 +20,10 @@ export function buildPayload(targetDir: string): Promise<Built> {
   return buildOnce(targetDir, {
     name: 'payload',
     sources,
-    build: (dir) => Promise.all([bundleSandboxd(join(dir, payloadLayout.code)), copyRuntime(dir)]),
+    build: (dir) =>
+      Promise.all([
+        bundleSandboxd(join(dir, payloadLayout.code)),
+        copyRuntime(dir, (program) => nativeFile(program, process.arch)),
+      ]),
   });
 }

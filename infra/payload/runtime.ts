@@ -2,8 +2,7 @@ import { execFile } from 'node:child_process';
 import { chmod, constants, copyFile, link, mkdir, realpath, symlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { nativePrograms, payloadLayout } from '#src/protocol/sandboxd/payload-layout.ts';
-import { nativeFile } from './native/compile.ts';
+import { type NativeProgram, nativePrograms, payloadLayout } from '#src/protocol/sandboxd/payload-layout.ts';
 
 const run = promisify(execFile);
 /** Everybody in the sandbox may read and run it: sandboxd, and the helper as the command's user. */
@@ -13,13 +12,16 @@ const readableMode = 0o755;
  * Puts this process's own Node there, with its ELF loader and libraries, so that the sandbox's root needs none, and our own
  * compiled programs.
  */
-export async function copyRuntime(dir: string): Promise<void> {
+export async function copyRuntime(
+  dir: string,
+  nativeFile: (program: NativeProgram) => string,
+): Promise<void> {
   const node = await realpath(process.execPath);
   const libraries = join(dir, payloadLayout.libraries);
   await mkdir(libraries);
   await linkOrCopy(node, join(dir, payloadLayout.node));
   for (const program of nativePrograms)
-    await copyReadable(nativeFile(program, process.arch), join(dir, payloadLayout[program]));
+    await copyReadable(nativeFile(program), join(dir, payloadLayout[program]));
   await symlink(join('..', payloadLayout.node), join(dir, payloadLayout.daemon));
   for (const library of parseLdd((await run('ldd', [node])).stdout)) {
     const name = isLoader(library) ? basename(payloadLayout.loader) : basename(library);

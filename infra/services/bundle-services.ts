@@ -1,7 +1,8 @@
 import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
-import { rolldown } from 'rolldown';
-import { buildOnce, type Built } from '../payload/build-once.ts';
+import { type InputOptions, rolldown } from 'rolldown';
+import { buildOnce } from '../payload/build-once.ts';
+import type { Built } from '../payload/publish-once.ts';
 import { repository } from '../payload/repository.ts';
 
 const services = ['gateway', 'controller', 'node'] as const;
@@ -29,9 +30,17 @@ export function bundleServices(): Promise<Built> {
   return buildOnce(targetDir, { name: 'services', sources, build: bundle });
 }
 
-async function bundle(dir: string): Promise<void> {
+function bundle(dir: string): Promise<void> {
   const input = Object.fromEntries(services.map((service) => [service, sourceOf(service)]));
-  const bundled = await rolldown({ input, platform: 'node', cwd: repository, logLevel: 'silent' });
+  return bundleInto(dir, { input });
+}
+
+/** Writes each of `input` as `NAME.mjs` into `dir`, next to the modules that they share and the scripts for Redis. */
+export async function bundleInto(
+  dir: string,
+  options: Pick<InputOptions, 'input' | 'external' | 'plugins'>,
+): Promise<void> {
+  const bundled = await rolldown({ ...options, platform: 'node', cwd: repository, logLevel: 'silent' });
   try {
     // White space stays: the lines of stack traces are read in these files.
     await bundled.write({ dir, entryFileNames: '[name].mjs', chunkFileNames: '[name]-[hash].mjs' });

@@ -40,6 +40,20 @@ describe('the gateway’s settings', () => {
     );
   });
 
+  it('have a door for callers beyond this machine only with keys, and with both files of a certificate', () => {
+    const outer = { ...variables, CORRAL_OUTER_LISTEN: '0.0.0.0:8700', CORRAL_KEYS_FILE: 'keys.json' };
+    const files = { CORRAL_OUTER_TLS_CERT_FILE: 'c.pem', CORRAL_OUTER_TLS_KEY_FILE: 'k.pem' };
+    expect(readGatewayConfig(variables).outerDoor).toBeNull();
+    expect(readGatewayConfig({ ...outer, ...files }).outerDoor).toEqual({
+      host: '0.0.0.0',
+      port: 8700,
+      tls: { certFile: 'c.pem', keyFile: 'k.pem' },
+    });
+    expect(() => readGatewayConfig({ ...outer, CORRAL_KEYS_FILE: '' })).toThrow('needs CORRAL_KEYS_FILE');
+    expect(() => readGatewayConfig({ ...outer, CORRAL_OUTER_TLS_CERT_FILE: 'c.pem' })).toThrow('or neither');
+    expect(() => readGatewayConfig({ ...outer, CORRAL_OUTER_LISTEN: 'here' })).toThrow('not host:port');
+  });
+
   it('name every mistake at once', () => {
     for (const part of [
       'CORRAL_LISTEN',

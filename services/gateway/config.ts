@@ -10,11 +10,14 @@ import { readTimings } from '#src/platform/timing-settings.ts';
 import type { Timings } from '#src/model/timings.ts';
 import { readTraceSettings, type TraceSettings } from '#src/platform/trace-settings.ts';
 import type { LogLevel } from '#src/ports/log.ts';
+import type { OuterDoorSettings } from './http/outer-door.ts';
 
 /** The gateway's settings. Sizes in bytes, times in milliseconds. */
 export type GatewayConfig = {
   readonly host: string;
   readonly port: number;
+  /** For callers beyond this machine, next to `host`; null: nowhere. */
+  readonly outerDoor: OuterDoorSettings | null;
   /** Under which name other processes of the fleet reach this host; null: by its own address. */
   readonly advertisedHost: string | null;
   readonly fleet: string;
@@ -59,6 +62,7 @@ export function readGatewayConfig(variables: Variables): GatewayConfig {
     const timings = readTimings(reader);
     return {
       ...splitListen(listen),
+      outerDoor: readOuterDoor(reader),
       ...readPlaces(reader),
       ...readKeys(reader),
       ...readBounds(reader, timings),
@@ -74,6 +78,21 @@ export function readGatewayConfig(variables: Variables): GatewayConfig {
 function splitListen(listen: string): { readonly host: string; readonly port: number } {
   const colon = listen.lastIndexOf(':');
   return { host: listen.slice(0, colon).replaceAll(/[[\]]/g, ''), port: Number(listen.slice(colon + 1)) };
+}
+
+/** Keys of a file are valid there, and the development key is not. */
+function readOuterDoor(reader: ConfigReader): OuterDoorSettings | null {
+  const listen = reader.optional('CORRAL_OUTER_LISTEN');
+  if (listen === null) return null;
+  if (!listenPattern.test(listen)) reader.mistake(`CORRAL_OUTER_LISTEN is ${listen}: not host:port`);
+  const certFile = reader.optional('CORRAL_OUTER_TLS_CERT_FILE');
+  const keyFile = reader.optional('CORRAL_OUTER_TLS_KEY_FILE');
+  if ((certFile === null) !== (keyFile === null))
+    reader.mistake('set both of CORRAL_OUTER_TLS_CERT_FILE and CORRAL_OUTER_TLS_KEY_FILE, or neither');
+  if (reader.optional('CORRAL_KEYS_FILE') === null)
+    reader.mistake('CORRAL_OUTER_LISTEN needs CORRAL_KEYS_FILE: no other key is valid there');
+  const tls = certFile === null || keyFile === null ? null : { certFile, keyFile };
+  return { ...splitListen(listen), tls };
 }
 
 const secretPrefix = 'CORRAL_SECRET_';

@@ -17,6 +17,7 @@ import { type GateState, HoldGate, type HoldLimits } from './http/hold-gate.ts';
 import { createRequireScope, grantOf, type Authentication } from './http/identify.ts';
 import { acceptJsonBodies, type JsonLimits } from './http/json-bodies.ts';
 import { createLeave, type Leave } from './http/leave.ts';
+import { openOuterDoor, type OuterDoor, type OuterDoorSettings } from './http/outer-door.ts';
 import { callRoutes } from './native/call-routes.ts';
 import { controlRoutes } from './native/control-routes.ts';
 import { environmentRoutes } from './native/environment-routes.ts';
@@ -33,7 +34,7 @@ export type GatewayParts = {
   readonly runs: RunRoutesDeps;
   readonly fleet: FleetRoutesDeps;
   readonly events: EventRoutesDeps;
-  readonly e2b: Pick<E2bParts, 'aliases' | 'tokens' | 'random'>;
+  readonly e2b: Pick<E2bParts, 'aliases' | 'rows' | 'tokens' | 'random'>;
   readonly authentication: Authentication;
   readonly fileBytes: number;
   readonly needs: readonly Need[];
@@ -53,6 +54,8 @@ export type GatewayParts = {
 export type GatewayServer = {
   /** Resolves to the URL it listens at; port 0 takes a free one. */
   listen(host: string, port: number): Promise<string>;
+  /** Listens for callers beyond this machine too; see {@link openOuterDoor}. Resolves to the URL. */
+  listenBeyond(settings: OuterDoorSettings): Promise<string>;
   /** What the gate holds, and whether others are to be asked. */
   readonly held: () => { readonly requests: number; readonly state: GateState };
   /** Resolves when everybody was answered; those whom the grace leaves over, with having been cut off. */
@@ -89,7 +92,14 @@ export function createGatewayServer(parts: GatewayParts): GatewayServer {
     lag.stop();
   };
   const held = () => ({ requests: gate.requests, state: gate.state });
-  return { listen: (host, port) => app.listen({ host, port }), held, stop };
+  const outerDoors: OuterDoor[] = [];
+  app.addHook('preClose', async () => outerDoors.forEach((door) => door.close()));
+  const listenBeyond = async (settings: OuterDoorSettings) => {
+    const door = await openOuterDoor(app.server, settings);
+    outerDoors.push(door);
+    return door.url;
+  };
+  return { listen: (host, port) => app.listen({ host, port }), listenBeyond, held, stop };
 }
 
 /**

@@ -88,6 +88,7 @@ export async function wireGateway(config: GatewayConfig, log: Log): Promise<Gate
   return {
     start: async () => {
       const url = await server.listen(config.host, config.port);
+      if (config.outerDoor !== null) await server.listenBeyond(config.outerDoor);
       loops.push(
         events.tellKeeper(url, loop),
         every({ intervalMs: agreeMs, ...loop }, () => catalog.step()),
@@ -201,7 +202,7 @@ function wireServer(
   return createGatewayServer({
     core: wired.core,
     events,
-    e2b: { aliases: state.aliases, tokens, random },
+    e2b: { aliases: state.aliases, rows: state.claims, tokens, random },
     runs: { reports, lifecycle, record, clock },
     fleet: { fleet: config.fleet, look: () => sight.get() },
     authentication: { keyRing, developmentKey: config.developmentKey, clock, record },

@@ -13,6 +13,20 @@ export type HostParts = {
   readonly canOverlay: boolean;
 };
 
+/** In one line: which users a sandbox's processes are, and whether its limits hold. */
+export function describeIsolation({ groups, ids }: Pick<HostParts, 'groups' | 'ids'>): string {
+  const limits = 'limits of memory, processes and CPU';
+  if (groups.version === 'none') return `${usersOf(ids)}; ${limits} not enforced`;
+  return `${usersOf(ids)}; ${limits} ${groups.limitations.length === 0 ? 'enforced' : 'enforced in part'}`;
+}
+
+function usersOf({ stageFolder, shared }: HostParts['ids']): string {
+  if (stageFolder === null) return 'single-user (commands, graders and sandboxd are one user)';
+  return shared === null
+    ? 'two users in each sandbox, of its own'
+    : 'two users in each sandbox, which all sandboxes share';
+}
+
 /** What this host cannot enforce or tell apart, in sentences for a person. */
 export function limitationsOf(host: HostParts): readonly string[] {
   return [

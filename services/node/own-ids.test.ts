@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { createFakeLog } from '#test/fakes/log.ts';
-import { type HostParts, limitationsOf } from './limitations.ts';
+import { noGroups } from './cgroups/groups.ts';
+import { describeIsolation, type HostParts, limitationsOf } from './limitations.ts';
 import { chooseOwnIds, createIdRanges, idsInRange, type OwnIds } from './own-ids.ts';
 
 let stateFolder: string;
@@ -43,8 +44,22 @@ it('where no sandbox starts in a namespace of its own, the ids are shared and it
   const { log, chosen } = choose('auto');
   const ids = await chosen;
   expect(ids.idRanges).toBeNull();
+  expect(describeIsolation({ groups, ids })).toBe(
+    'two users in each sandbox, which all sandboxes share; limits of memory, processes and CPU enforced',
+  );
   expect(limitations({ ids })).toMatch(/one user id .* could not be had: cannot mount proc/);
   expect(log.lines).toContainEqual(expect.objectContaining({ level: 'warn' }));
+});
+
+it('one line says which users processes are, and whether limits hold', () => {
+  const own = { idRanges: createIdRanges(0), stageFolder: '/stage', shared: null };
+  expect(describeIsolation({ groups: noGroups, ids: own })).toMatch(
+    /^two users in each sandbox, of its own; .* not enforced$/,
+  );
+  const some = { version: 'v2', limitations: ['one'] } as const;
+  expect(describeIsolation({ groups: some, ids: { ...own, stageFolder: null } })).toMatch(
+    /^single-user .* enforced in part$/,
+  );
 });
 
 it('a node that requires them does not start there', async () => {

@@ -16,7 +16,7 @@ import type { NodeConfig } from './config.ts';
 import { createBuiltData } from './data/built-data.ts';
 import { createDataCache } from './data/cache.ts';
 import { openKernelKills } from './kernel-kills.ts';
-import { limitationsOf } from './limitations.ts';
+import { describeIsolation, limitationsOf } from './limitations.ts';
 import { lookEveryMs } from './sandbox/death.ts';
 import { createFeed } from './sandbox/feed.ts';
 import { startGuardian } from './sandbox/guardian.ts';
@@ -106,13 +106,18 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const sandboxes = createSandboxes({ ...toolsWith(ids), feed });
   const canOverlay = ids.idRanges !== null && (await toolsWith(ids).site.canOverlay(stateFolder));
   const limitations = limitationsOf({ groups, ids, memoryRoom, kernelKills, canLimitSockets, canOverlay });
+  const isolation = describeIsolation({ groups, ids });
   const data = createBuiltData({
     cache: createDataCache(config.dataFolder, isRoot),
     site: { etcFolder, kept, filterFile, payloadFolder, groups, isRoot, nodeProgram: process.execPath },
     clock,
     log,
   });
-  const server = await serve(socketPath, createHandle({ sandboxes, feed, limitations, data }), log);
+  const server = await serve(
+    socketPath,
+    createHandle({ sandboxes, feed, limitations, isolation, data }),
+    log,
+  );
 
   const stopping = new AbortController();
   const looking = every(
@@ -124,7 +129,12 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     },
     () => sandboxes.look(),
   );
-  log.info('node serves', { socketPath, cgroups: groups.version, limitations: limitations.join(' ') });
+  log.info('node serves', {
+    socketPath,
+    cgroups: groups.version,
+    isolation,
+    limitations: limitations.join(' '),
+  });
   return {
     socketPath,
     stop: async () => {

@@ -30,6 +30,7 @@ describe('readConfig', () => {
       payload: null,
       cgroupEvents: null,
       cgroupCpu: null,
+      ownDiskMebibytes: null,
       rehearseAfterMs: 10_000,
     });
   });

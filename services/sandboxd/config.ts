@@ -48,6 +48,8 @@ export type Config = {
   readonly cgroupEvents: string | null;
   /** Where the kernel counts the sandbox's processor time, if the node says so. */
   readonly cgroupCpu: string | null;
+  /** What the sandbox may write, where its folders lie on a disk that others share; null: its disk is its own. */
+  readonly ownDiskMebibytes: number | null;
   /** How long it stands idle before it rehearses. Whoever waits for a sandbox has bound it long before the usual ten seconds. */
   readonly rehearseAfterMs: number;
 };
@@ -89,6 +91,7 @@ function parse(env: NodeJS.ProcessEnv, ownFolder: string, complain: Complain): C
     payload: env['CORRAL_PAYLOAD'] ?? null,
     cgroupEvents: env['CORRAL_CGROUP_EVENTS'] ?? null,
     cgroupCpu: env['CORRAL_CGROUP_CPU'] ?? null,
+    ownDiskMebibytes: parsePositive(env, 'CORRAL_DISK_MIB', null, complain),
     rehearseAfterMs: parsePositive(env, 'CORRAL_REHEARSE_AFTER_MS', 10_000, complain),
   };
 }

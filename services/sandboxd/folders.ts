@@ -1,4 +1,4 @@
-import { chmodSync, chownSync, mkdirSync, statSync } from 'node:fs';
+import { chmodSync, chownSync, existsSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from './config.ts';
 import { log } from './log.ts';
@@ -29,6 +29,10 @@ const graderParentMode = 0o711;
 const graderFolderMode = 0o2770;
 const privateMode = 0o700;
 
+/** The kubelet makes it for the last words of a container, open to all: a file on the node's disk that counts for no pod. */
+const terminationLog = '/dev/termination-log';
+const privateFileMode = 0o600;
+
 /**
  * Before anybody's first command. Who started us may have done some of it already, and may have left us without the
  * privilege to; whether commands can work here is asked by the probe, as their own user.
@@ -41,6 +45,7 @@ export function prepareFolders(config: Config): void {
   attempt(() => mkdirSync(graderFolder, { recursive: true }));
   attempt(() => chmodSync(graderFolder, graderParentMode));
   if (config.userMode !== 'two-user') return;
+  if (existsSync(terminationLog)) attempt(() => chmodSync(terminationLog, privateFileMode));
   attempt(() => process.setgroups?.([...(process.getgroups?.() ?? []), policyGid, graderGid]));
   attempt(() => {
     // A pod's empty volume is everybody's to write and to delete in.

@@ -18,6 +18,11 @@ export type ProcessUser = {
   readonly root: string | null;
   /** How many processes and threads this user may have; null: no limit of its own. */
   readonly mostProcesses: number | null;
+  /**
+   * The size of the largest file. Null: none, since the sandbox has a disk of its own. On its node's disk it would fill that with one
+   * large file before anything measures it.
+   */
+  readonly largestFileBytes: number | null;
   /** The program that becomes this user. */
   readonly enter: string;
   /** Where the sandbox has no room for another process, some of this user's make room for it; null: nobody's do. */
@@ -37,6 +42,7 @@ export function processUser(config: Config, user: ProcessRole): ProcessUser {
     umask,
     root: null,
     mostProcesses: null,
+    largestFileBytes: config.ownDiskMebibytes && config.ownDiskMebibytes * 1024 * 1024,
     enter: nativeProgram(config, 'enter'),
     takesRoomOf: null,
   };

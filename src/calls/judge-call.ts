@@ -1,7 +1,12 @@
 import type { Evidence } from '../failure/failure.ts';
 import type { Dependency } from '../model/dependency.ts';
 import type { Settlement } from '../ports/fleet/calls.ts';
-import { brokenDatabaseExit, type CallAnswer, type Captured } from '../protocol/sandboxd/wire.ts';
+import {
+  brokenDatabaseExit,
+  type CallAnswer,
+  type Captured,
+  type CapturedBytes,
+} from '../protocol/sandboxd/wire.ts';
 import { renderOutput, fillText } from '../tools/render-output.ts';
 import type { BackendWord } from './judge-dependency.ts';
 import type { Running, StoredResult, Tracked } from './work.ts';
@@ -149,7 +154,8 @@ function ranAs(answer: CallAnswer) {
 }
 
 function resultOf({ work, rollout }: JudgedCall, answer: CallAnswer): Result {
-  const { ending, stdout, stderr, evidence, kept } = answer;
+  const { ending, stdout, stderr, base64, evidence, kept } = answer;
+  const keepTexts = work.keepStreams && base64 === undefined;
   const { texts, limits } = work.environment;
   return {
     callId: work.call,
@@ -157,8 +163,9 @@ function resultOf({ work, rollout }: JudgedCall, answer: CallAnswer): Result {
     exitCode: 'exitCode' in ending ? (ending.exitCode ?? null) : null,
     signal: 'signal' in ending ? (ending.signal ?? null) : null,
     output: renderOutput(answer, texts, limits.outputBytes).text,
-    stdout: work.keepStreams ? textOf(stdout) : '',
-    stderr: work.keepStreams ? textOf(stderr) : '',
+    stdout: keepTexts ? textOf(stdout) : '',
+    stderr: keepTexts ? textOf(stderr) : '',
+    ...(base64 && { base64: { stdout: joined(base64.stdout), stderr: joined(base64.stderr) } }),
     truncated: {
       stdout: stdout.totalBytes > (kept?.stdout ?? stdout.totalBytes - stdout.cutBytes),
       stderr: stderr.totalBytes > (kept?.stderr ?? stderr.totalBytes - stderr.cutBytes),
@@ -174,6 +181,12 @@ function resultOf({ work, rollout }: JudgedCall, answer: CallAnswer): Result {
 
 function textOf(captured: Captured): string {
   return captured.head + captured.tail;
+}
+
+/** What was padded cannot be appended to. */
+function joined({ head, tail }: CapturedBytes): string {
+  if (tail === '') return head;
+  return Buffer.concat([Buffer.from(head, 'base64'), Buffer.from(tail, 'base64')]).toString('base64');
 }
 
 type Settling = Pick<Tracked, 'key' | 'call' | 'digest' | 'tool'> & {

@@ -8,7 +8,7 @@ import { keepsCalls } from '../model/grader-leaves.ts';
 import type { Written } from '../model/written.ts';
 import { longestCommandMs } from '../protocol/native/calls.ts';
 import type { KeptText } from '../ports/fleet/calls.ts';
-import { type CallRequest, maxKeptBytes } from '../protocol/sandboxd/wire.ts';
+import { type CallRequest, type Content, maxKeptBytes } from '../protocol/sandboxd/wire.ts';
 import { actionOf } from '../tools/action.ts';
 import { type Arguments, argumentsOf, checkArguments, callDigest } from '../tools/arguments.ts';
 import { fillText } from '../tools/render-output.ts';
@@ -75,11 +75,13 @@ export type Exec = {
   readonly argv: readonly string[];
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
-  readonly stdin?: string;
+  readonly stdin?: Content;
   /** `argv` is `sh -c` and a text of the caller's, which bash runs if the image has bash. */
   readonly preferBash?: true;
   /** stderr comes in stdout, in the order of writing. */
   readonly merge?: true;
+  /** The answer has bytes in place of texts. */
+  readonly binary?: true;
   /** Whose id it must run under; commands have one, which the environment chose. */
   readonly user?: 'policy' | 'root';
   /** Kept of each stream; without it as of the environment's tools. */
@@ -94,9 +96,11 @@ export type Exec = {
  * must run as root and the environment's commands do not: a command that looks as if it had worked would be worse.
  */
 export function planExec(rollout: ResolvedRollout, asked: Exec, timings: CommandBounds): Work {
-  const { call, timeoutMs, killAtOnce = false, user = 'policy', maxOutputBytes, preferBash, ...exec } = asked;
+  const { call, timeoutMs, killAtOnce = false, user = 'policy', preferBash, ...forAnswer } = asked;
+  const { maxOutputBytes, binary, ...exec } = forAnswer;
   if (user === 'root' && rollout.environment.template.runAs !== 'root') throw notRoot(rollout.environment);
-  const digest = callDigest('exec', { ...exec, ...(maxOutputBytes !== undefined && { maxOutputBytes }) });
+  const form = { ...(maxOutputBytes !== undefined && { maxOutputBytes }), ...(binary && { binary }) };
+  const digest = callDigest('exec', { ...exec, ...form });
   // Not part of the digest: a gateway of another version may send the same call again.
   const action = { kind: 'exec', ...exec, ...(preferBash && { preferBash }) } as const;
   const todo = runTodo(rollout, digest, 'exec', action, timeoutMs ?? defaultCommandMs, timings);
@@ -106,7 +110,12 @@ export function planExec(rollout: ResolvedRollout, asked: Exec, timings: Command
     said: saidOf(rollout, JSON.stringify(exec)),
     todo: {
       ...todo,
-      request: { ...todo.request, ...outputKept(maxOutputBytes), ...(killAtOnce && { killAtOnce }) },
+      request: {
+        ...todo.request,
+        ...outputKept(maxOutputBytes),
+        ...(binary && { binary }),
+        ...(killAtOnce && { killAtOnce }),
+      },
     },
   };
 }

@@ -90,6 +90,8 @@ export type CallResult = {
   readonly output: string;
   readonly stdout: string;
   readonly stderr: string;
+  /** Both streams as bytes, in place of the texts, if the call asked for them. */
+  readonly base64?: Readonly<Record<OutputStream, string>>;
   readonly truncated: { readonly stdout: boolean; readonly stderr: boolean; readonly totalBytes: number };
   /** Bytes of each stream that its sandbox has, where that is more than stands here. */
   readonly kept?: Readonly<Record<OutputStream, number>>;

@@ -5,7 +5,7 @@ import { loadEnvironments } from './load-environments.ts';
 
 const yaml = (dataset: string) => `
 name: asked
-sandbox: { image: host }
+sandbox: { image: host, memory: { request: 128Mi, limit: 512Mi } }
 tools: { shell: { builtin: shell } }
 grader: { kind: text, reference: item.answer }
 ${dataset}

@@ -103,6 +103,21 @@ describe('a grader that works in a sandbox of its own', () => {
     expect(await mistakes(gated)).toContain('they can write its score');
   });
 
+  test.each(['run_as: root', 'uid: single'])(
+    'charges no time that commands with %s could write themselves',
+    async (user) => {
+      const charged = (surcharge: string) => `
+name: graded
+sandbox: { image: host, ${user} }
+tools: { shell: { builtin: shell } }
+grader: { kind: penalty, free_calls: 1, each: 0.1, ${surcharge} grader: { kind: text, reference: item.answer } }`;
+      expect(await mistakes(charged('time: { free: 1s, per: 1s, each: 0.1 },'))).toContain(
+        'charge for calls alone',
+      );
+      expect(await loaded(charged(''))).toMatchObject({ name: 'graded' });
+    },
+  );
+
   test('may name a folder that both sandboxes have', async () => {
     const { grader } = await loaded(
       graded(', grade_in: fresh, artifacts: [/logs/run.json], on_artifacts: 0'),

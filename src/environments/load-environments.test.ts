@@ -52,7 +52,7 @@ describe('a file that says the least', () => {
       template: {
         image: { kind: 'host' },
         cpu: { requestMilli: 100, limitMilli: 1000 },
-        memory: { requestBytes: 128 * 2 ** 20, limitBytes: 512 * 2 ** 20 },
+        memory: { requestBytes: 512 * 2 ** 20, limitBytes: 512 * 2 ** 20 },
         diskBytes: 2 ** 30,
         network: 'none',
         runAs: 'user',

@@ -194,6 +194,7 @@ export type LossCause =
   | 'out_of_memory'
   | 'node_out_of_memory'
   | 'out_of_disk'
+  | 'node_disk_full'
   | 'expired';
 
 /**

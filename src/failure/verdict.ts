@@ -46,20 +46,23 @@ export function suspectedIn({ suspected }: Evidence): Suspected | null {
 
 /**
  * Whether a command of the policy could have brought the loss about, also one that it left running in the background,
- * without any proof of it. Proof makes it the model's own failure instead (`sandbox_broken`), and no discard.
+ * without any proof of it. Proof makes it the model's own failure instead (`sandbox_broken`), and no discard. `by_evidence`:
+ * the provider marks the evidence of such a loss if it cannot rule the policy out.
  */
-const mayBeCommand: Readonly<Record<LossCause, boolean>> = {
+export const mayBeCommand: Readonly<Record<LossCause, boolean | 'by_evidence'>> = {
   // Nothing says who sent the signal, or who starved it.
   sandboxd_killed: true,
   sandbox_exited: true,
   boot_changed: true,
+  node_disk_full: true,
   // After a dispatched call these are proof; without the record of one, nobody can rule a command out.
   out_of_memory: true,
   out_of_disk: true,
+  // In pods a node that runs short is no proof for a sandbox: its writes and its memory may have made the node short.
+  evicted: 'by_evidence',
+  node_out_of_memory: 'by_evidence',
   // Decided outside of the sandbox, and the evidence names by whom.
   deleted: false,
-  evicted: false,
-  node_out_of_memory: false,
   preempted: false,
   node_drained: false,
   node_lost: false,
@@ -67,10 +70,17 @@ const mayBeCommand: Readonly<Record<LossCause, boolean>> = {
   expired: false,
 };
 
+/** What a provider adds to the evidence of a loss that the policy may have caused. It is then no proof against the policy either. */
+export const mayBePolicys = { suspected: 'command' } as const satisfies { readonly suspected: Suspected };
+
 /** Such discards stay infrastructure's, and are counted, so that a policy that learns them is seen. */
-export function suspectedOf(code: FailureCode, cause: LossCause | null): Suspected | null {
+export function suspectedOf(
+  code: FailureCode,
+  cause: LossCause | null,
+  evidence: Evidence = {},
+): Suspected | null {
   // A sandbox that went silent while it ran a command may have been starved by it.
   if (code === 'outcome_unknown') return 'command';
-  const isLoss = code === 'sandbox_lost' && cause !== null;
-  return isLoss && mayBeCommand[cause] ? 'command' : null;
+  if (code !== 'sandbox_lost' || cause === null) return null;
+  return mayBeCommand[cause] === true ? 'command' : suspectedIn(evidence);
 }

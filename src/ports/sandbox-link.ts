@@ -1,3 +1,4 @@
+import type { Evidence } from '../failure/failure.ts';
 import type {
   ArtifactsRequest,
   BindReply,
@@ -32,14 +33,19 @@ export type SandboxTarget = {
 /**
  * Why sandboxd gave no answer. `not_sent`: no connection was made, nothing ran. `maybe_sent`: the connection broke
  * after bytes may have left; only the journal knows. `other_boot` / `other_sandbox`: somebody else lives there.
- * `struck`: it did answer, but the machine, short of memory, killed something of it meanwhile.
+ * `struck`: it did answer, but its machine was short of memory or disk meanwhile, so that the answer proves nothing.
  */
 export type LinkTrouble =
   | { readonly kind: 'not_sent'; readonly detail: string }
   | { readonly kind: 'maybe_sent'; readonly detail: string }
   | { readonly kind: 'other_boot'; readonly boot: string | null }
   | { readonly kind: 'other_sandbox' }
-  | { readonly kind: 'struck'; readonly detail: string; readonly kills: number }
+  | {
+      readonly kind: 'struck';
+      readonly detail: string;
+      readonly cause: 'node_out_of_memory' | 'node_disk_full';
+      readonly evidence: Evidence;
+    }
   | {
       readonly kind: 'refused';
       readonly status: number;

@@ -7,7 +7,7 @@ import type { Answer } from '../support/faces.ts';
 const bare = countingEnvironment.sandbox;
 const few = { min_ready: 0, max: 8 };
 
-const limitedTo = (limit: string) => ({ ...bare, memory: { ...bare.memory, limit } });
+const limitedTo = (limit: string) => ({ ...bare, memory: { request: limit, limit } });
 
 /** Environments by what is to happen to their sandboxes; resources differ, so that none shares its pool with another. */
 const environments = {

@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { findPython } from './find-python.ts';
+import { findPython } from '#infra/python/find-python.ts';
 import { client } from './suites.ts';
-import { virtualEnvironment } from './virtual-environment.ts';
+import { virtualEnvironment } from '#infra/python/virtual-environment.ts';
 
 /**
  * Measures and judges nothing: what the client adds to a call, what 512 rollouts take, and first commands of 32 beside as many

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { measure } from './bench.ts';
-import { findPython } from './find-python.ts';
+import { findPython } from '#infra/python/find-python.ts';
 import { choose, client, core, isFile, type Suite, suiteOf } from './suites.ts';
-import { virtualEnvironment } from './virtual-environment.ts';
+import { virtualEnvironment } from '#infra/python/virtual-environment.ts';
 
 /*
  * The Python client as a trainer gets it: built, installed, checked and tested against a real fleet on this machine, by itself

@@ -126,11 +126,22 @@ export function describeSandboxLink(name: string, open: () => Promise<LinkUnderT
       );
     });
 
+    it('a call that asks for bytes has them next to its texts', async () => {
+      const bytes = { ...prints('hello'), binary: true } as const;
+      const answer = await link.call(target, callId('bytes'), bytes, 5_000, signal);
+      expect(answer).toMatchObject({
+        stdout: { head: 'hello', totalBytes: 5 },
+        base64: { stdout: { head: 'aGVsbG8=', tail: '' }, stderr: { head: '', tail: '' } },
+      });
+      await link.confirm(target, [callId('bytes')], signal);
+    });
+
     it('a call that takes longer than its request waits is running, and a cancel ends it', async () => {
       expect(await link.call(target, callId('b'), sleeps, 20, signal)).toBe('running');
       expect(await link.attach(target, callId('b'), 0, signal)).toBe('running');
       const journal = [
         { callId: 'a', state: 'done', label: 'shell' },
+        { callId: 'bytes', state: 'confirmed' },
         { callId: 'b', state: 'running', digest: sleeps.digest },
       ];
       expect(await link.identity(target, signal)).toMatchObject({ calls: journal });

@@ -19,6 +19,7 @@ export function fakePodView(changes: Partial<PodView> = {}): PodView {
     trouble: null,
     marked: null,
     killedForMemoryAtMs: null,
+    memoryPromised: true,
     ending: { cause: 'deleted', evidence: { podUid: 'uid-1' } },
     ...changes,
   };

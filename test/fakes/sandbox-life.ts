@@ -39,7 +39,7 @@ export class SandboxLife {
     this.#probed = probed;
     this.#journal = new Journal(
       journalLimits,
-      (call, request, cancel) => started(call, run(call, request), cancel),
+      (call, request, cancel) => started(call, request, run(call, request), cancel),
       () => performance.now(),
     );
   }
@@ -135,13 +135,18 @@ export class SandboxLife {
 }
 
 /** A command that was started: to its own end, or until it is cancelled. */
-async function started(call: string, answer: Promise<CallAnswer>, cancel: AbortSignal): Promise<RawAnswer> {
+async function started(
+  call: string,
+  { binary }: CallRequest,
+  answer: Promise<CallAnswer>,
+  cancel: AbortSignal,
+): Promise<RawAnswer> {
   const cancelled = new Promise<CallAnswer>((resolve) => {
     const stop = () => resolve(answering({ ending: { kind: 'cancelled' } }));
     cancel.addEventListener('abort', stop, { once: true });
   });
   const { stdout, stderr, ...rest } = await Promise.race([answer, cancelled]);
-  return { ...rest, callId: call, stdout: raw(stdout), stderr: raw(stderr) };
+  return { ...rest, callId: call, stdout: raw(stdout), stderr: raw(stderr), ...(binary && { binary }) };
 }
 
 const raw = ({ head, tail, totalBytes }: CallAnswer['stdout']) => ({

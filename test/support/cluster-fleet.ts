@@ -41,8 +41,7 @@ export type ClusterFleetOptions = {
 };
 
 /** What a sandbox of a test takes; nodes have the bare image, and no registry. */
-export const podResources =
-  'cpu: { request: 10m, limit: "1" }, memory: { request: 32Mi, limit: 128Mi }, disk: 64Mi';
+export const podResources = 'cpu: { request: 10m, limit: "1" }, memory: 128Mi, disk: 64Mi';
 
 /** The score is the number of lines that commands have written to `log`: how often they have run. */
 export function podEnvironment(

@@ -32,7 +32,7 @@ export const countingEnvironment = {
   sandbox: {
     image: 'corral.local/bare:dev',
     cpu: { request: '10m', limit: '1' },
-    memory: { request: '32Mi', limit: '128Mi' },
+    memory: { request: '128Mi', limit: '128Mi' },
     disk: '64Mi',
   },
   tools: { shell: { builtin: 'shell', timeout: '60s' } },
@@ -69,8 +69,15 @@ const valuesOfTest: Values = {
   controller: { resources: { requests: { cpu: '100m', memory: '256Mi' }, limits: { memory: '768Mi' } } },
 };
 
-/** `helm install --wait` into a namespace of its own; resolves when every pod of the fleet is ready. */
-export async function installRelease(name: string, values: Values = {}): Promise<Release> {
+/**
+ * `helm install --wait` into a namespace of its own; resolves when every pod of the fleet is ready. `chart`: where it is installed
+ * from, as Helm takes it; every upgrade is to the chart of this checkout.
+ */
+export async function installRelease(
+  name: string,
+  values: Values = {},
+  chart: string = chartFolder,
+): Promise<Release> {
   const cluster = await clusterOfTest();
   const namespace = `${name}-${process.pid}`;
   const helm = (args: readonly string[], stdin?: string) =>
@@ -84,7 +91,7 @@ export async function installRelease(name: string, values: Values = {}): Promise
   const given = merged(valuesOfTest, values);
   try {
     const how = ['--create-namespace', '--wait', '--timeout=200s', '--values=-'];
-    await helm(['install', name, chartFolder, ...how], JSON.stringify(given));
+    await helm(['install', name, chart, ...how], JSON.stringify(given));
     const gatewayUrl = await urlOf(cluster, inNamespace, name);
     const apiKey = await keyOf(inNamespace, name);
     return {

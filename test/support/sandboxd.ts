@@ -192,6 +192,7 @@ const thatSweeps: ProcessUser = {
   umask: 0o022,
   root: null,
   mostProcesses: null,
+  largestFileBytes: null,
   enter: nativeFile('enter', process.arch),
   takesRoomOf: null,
 };

@@ -41,6 +41,8 @@ SENT: dict[Route, set[str]] = {
         "timeout_s",
         "user",
         "merge",
+        "stdin_base64",
+        "binary",
         "max_output_bytes",
     },
     routes.GRADE: {"sample"},

@@ -46,3 +46,37 @@ async def test_beyond_that_head_and_tail_stay_and_it_says_so(fleet: Fleet, run: 
         less = await rollout.exec("seq 1000", max_output_bytes=100)
         assert less.truncated.stdout
         assert len(less.stdout) < 300
+
+
+EVERY_BYTE = bytes(range(256))
+
+
+async def test_bytes_go_in_and_come_out_as_they_are(fleet: Fleet, run: str):
+    async with corral.Rollout("counting", client=fleet.client(run)) as rollout:
+        told = await rollout.exec("cat; printf '\\377' >&2", stdin=EVERY_BYTE, binary=True, call_id="bytes")
+        assert (told.stdout_bytes, told.stderr_bytes) == (EVERY_BYTE, b"\xff")
+        assert (told.stdout, told.stderr) == (EVERY_BYTE.decode(errors="replace"), "\ufffd")
+        again = await rollout.exec("cat; printf '\\377' >&2", stdin=EVERY_BYTE, binary=True, call_id="bytes")
+        assert (again.replayed, again.stdout_bytes) == (True, EVERY_BYTE)
+        text = await rollout.exec("cat", stdin="text")
+        assert (text.stdout, text.stdout_bytes) == ("text", None)
+
+
+async def test_more_bytes_than_fleet_state_keeps_come_whole_and_beyond_that_cut_without_a_mark(
+    fleet: Fleet, run: str
+):
+    async with corral.Rollout("counting", client=fleet.client(run)) as rollout:
+        many = "head -c 3000000 /dev/zero | tr '\\0' '\\377'; printf '\\376'"
+        whole = await rollout.exec(many, binary=True, max_output_bytes=MOST)
+        assert not whole.truncated
+        assert whole.stdout_bytes == b"\xff" * 3_000_000 + b"\xfe"
+        cut = await rollout.exec(many, binary=True, max_output_bytes=100)
+        assert (cut.truncated.stdout, cut.truncated.total_bytes) == (True, 3_000_001)
+        assert cut.stdout_bytes == b"\xff" * 99 + b"\xfe"
+
+
+async def test_where_nothing_ran_there_are_no_bytes_and_the_reason_is_text(fleet: Fleet, run: str):
+    async with corral.Rollout("counting", client=fleet.client(run)) as rollout:
+        nowhere = await rollout.exec("true", cwd="/nowhere", binary=True)
+        assert (nowhere.outcome, nowhere.stdout_bytes, nowhere.stderr_bytes) == ("refused", b"", b"")
+        assert "/nowhere" in nowhere.stderr

@@ -6,14 +6,16 @@ import asyncio
 import logging
 import time
 import tomllib
+from collections.abc import Callable, Coroutine
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fleet import Fleet
 from stranger import answer, failure, opened, result, stranger
 
 import corral
-from corral import exchange
+from corral import exchange, leaving
 from corral.results import Limits
 
 
@@ -109,7 +111,21 @@ async def test_why_a_command_never_began_is_on_its_stderr(fleet: Fleet, run: str
         assert (nowhere.outcome, "/nowhere" in nowhere.stderr) == ("refused", True)
 
 
-def test_without_a_loop_of_asyncio_the_client_says_what_to_use_instead():
-    opening = corral.Client("http://127.0.0.1:1", "key").tools("shell")
+async def _plays() -> None:
+    async with corral.Rollout("shell", client=corral.Client("http://127.0.0.1:1", "key")) as rollout:
+        await rollout.exec("true")
+
+
+async def _asks() -> None:
+    await corral.Client("http://127.0.0.1:1", "key").tools("shell")
+
+
+@pytest.mark.parametrize("use", [_plays, _asks])
+def test_without_a_loop_of_asyncio_the_client_says_what_to_use_instead(
+    use: Callable[[], Coroutine[Any, Any, None]],
+):
+    before = set(leaving._held)  # pyright: ignore[reportPrivateUsage]
     with pytest.raises(corral.Misuse, match=r"corral\.sync"):
-        opening.send(None)
+        use().send(None)
+    # Nothing was sent, so the end of the process has nothing to delete.
+    assert set(leaving._held) == before  # pyright: ignore[reportPrivateUsage]

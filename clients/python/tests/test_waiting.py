@@ -107,6 +107,18 @@ async def test_rollouts_of_one_task_that_wait_are_asked_for_together_and_a_reaso
 
 
 @pytest.mark.usefixtures("quick")
+async def test_a_reason_that_stays_is_logged_again_after_a_minute(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(waiting, "REPORT_EVERY_S", 0.2)
+    async with stranger(held_while(place(0))) as one:
+        call = asyncio.create_task(corral.Rollout("shell", client=client(one.url)).exec("true"))
+        assert len({message.partition(": ")[2] for message in await logged(caplog, 3)}) == 1
+        call.cancel()
+        await asyncio.gather(call, return_exceptions=True)
+
+
+@pytest.mark.usefixtures("quick")
 async def test_each_task_has_its_own_reason(caplog: pytest.LogCaptureFixture):
     def say(line: str, _number: int) -> bytes | None:
         if "/exec" in line:

@@ -1,5 +1,6 @@
 import { Misuse, ownFailure } from './errors.ts';
 import { exchange, type Gateway } from './exchange.ts';
+import { isObject, type Limits, NotCorral, readLimits } from './results.ts';
 import { addressOf, routes } from './routes.ts';
 import type { TrainingJob } from './tool-types.ts';
 import { type Json, jsonText } from './writing.ts';
@@ -15,6 +16,8 @@ export type ClientOptions = {
   readonly patienceS?: number;
   /** How long one request is held. */
   readonly holdS?: number;
+  /** Receives what is tried again: each failure code when it first occurs, then once a minute; default: `console.warn`. */
+  readonly log?: (line: string) => void;
 };
 
 /** A step's burst is served within minutes; a fleet that is upgraded, or a Redis that fails over, within this. */
@@ -35,6 +38,7 @@ export class Client {
       run: run === undefined ? null : checkHeader(run, 'run', 'CORRAL_RUN'),
       patienceS: options.patienceS ?? patienceS,
       holdS: Math.min(longestHoldS, options.holdS ?? longestHoldS),
+      log: options.log ?? ((line) => console.warn(line)),
     };
   }
 
@@ -56,6 +60,19 @@ export class Client {
     const { body } = await exchange(this.gateway, { route: routes.tools, path });
     if (Array.isArray(body['functions'])) return body as TrainingJob;
     throw new Misuse(ownFailure('not_corral', 'the answer lists no tools; check the address', 'caller'));
+  }
+
+  /** What the environment gives each command: its user, writable folders, longest timeout, kept output. */
+  async limits(environment: string): Promise<Limits> {
+    const path = addressOf(routes.tools, { name: environment });
+    const { body } = await exchange(this.gateway, { route: routes.tools, path });
+    const { limits } = body;
+    try {
+      if (isObject(limits)) return readLimits(limits);
+    } catch (error) {
+      if (!(error instanceof NotCorral)) throw error;
+    }
+    throw misuse('the fleet does not list the limits of an environment: it is older than this client');
   }
 }
 

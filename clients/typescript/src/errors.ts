@@ -1,5 +1,5 @@
 /**
- * Every way in which a rollout can fail that is not the policy's own, as five classes.
+ * Every way in which a rollout can fail that is not the policy's own, as a few classes.
  *
  * What the policy did is never an exception: exit codes, timeouts, bad arguments and broken sandboxes are results. So code
  * that catches nothing is right, and code that catches `CorralError` leaves the rollout out of its group.
@@ -65,13 +65,18 @@ export class CorralError extends Error {
   }
 }
 
+/** An infrastructure failure has left this rollout without a score. Leave it out of its group. */
+export class Lost extends CorralError {
+  override readonly name: string = 'Lost';
+}
+
 /** The rollout can never be scored: its sandbox was lost, or it has ended. Leave it out of its group. */
-export class Discarded extends CorralError {
+export class Discarded extends Lost {
   override readonly name = 'Discarded';
 }
 
 /** No sandbox or no gateway within the patience of the client. For a trainer the same as `Discarded`. */
-export class Unavailable extends CorralError {
+export class Unavailable extends Lost {
   override readonly name = 'Unavailable';
 }
 

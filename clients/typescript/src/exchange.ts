@@ -3,6 +3,7 @@ import { toError } from './failures.ts';
 import { isObject, NotCorral, readFailure } from './results.ts';
 import type { Route } from './routes.ts';
 import { type Answer, type Broken, retryAfterS, type Sent, send } from './transport.ts';
+import { userAgent } from './version.ts';
 import type { Json } from './writing.ts';
 
 /*
@@ -16,6 +17,9 @@ const overdueS = 30;
 const promptS = 60;
 const firstPauseS = 0.2;
 const longestPauseS = 5;
+/** For a gateway that this process has never reached: longer than a restart takes, and short for a wrong address. */
+const firstContactS = 15;
+const reportEveryMs = 60_000;
 
 /** Where the fleet is and who asks. `patienceS`: how long a request is repeated; `holdS`: `wait_s` at most. */
 export type Gateway = {
@@ -24,6 +28,8 @@ export type Gateway = {
   readonly run: string | null;
   readonly patienceS: number;
   readonly holdS: number;
+  /** Receives what is tried again. */
+  readonly log: (line: string) => void;
 };
 
 /** A request as the client thinks of it. */
@@ -38,6 +44,8 @@ export type Asked = {
   readonly signal?: AbortSignal;
   /** No other call can have its id: the client made it, or the fleet has accepted this one. */
   readonly isNewId?: boolean;
+  /** An adapter's own question, whose refusal says nothing of the rollout. */
+  readonly isProbe?: boolean;
   /** Called with what delays the request, and with null when it goes on. */
   readonly onTrouble?: (error: CorralError | null) => void;
 };
@@ -53,8 +61,8 @@ const met = new Set<string>();
 
 /** Throws a CorralError, or what the request's own signal aborts with. */
 export async function exchange(gateway: Gateway, asked: Asked): Promise<Reply> {
-  const patienceS = asked.patienceS ?? gateway.patienceS;
-  const untilMs = performance.now() + patienceS * 1000;
+  const beganMs = performance.now();
+  let untilMs = beganMs + (asked.patienceS ?? gateway.patienceS) * 1000;
   for (let tries = 0; ; tries += 1) {
     const leftS = (untilMs - performance.now()) / 1000;
     const judged = judge(gateway, asked, tries, await send(toSent(gateway, asked, leftS)));
@@ -62,11 +70,29 @@ export async function exchange(gateway: Gateway, asked: Asked): Promise<Reply> {
     asked.onTrouble?.('reply' in judged ? null : judged.again.error);
     if ('reply' in judged) return judged.reply;
     const { error, retryAfterS: afterS } = judged.again;
+    report(gateway, asked, error);
+    if (!met.has(gateway.url) && error.admitted === 'no')
+      untilMs = Math.min(untilMs, beganMs + firstContactS * 1000);
     const waitMs = pauseS(tries, afterS, Math.random()) * 1000;
-    if (performance.now() + waitMs > untilMs)
-      throw error.with({ message: `${error.failure.message} (tried for ${Math.round(patienceS)} s)` });
+    if (performance.now() + waitMs > untilMs) throw outOfPatience(error, performance.now() - beganMs);
     await sleep(waitMs, asked.signal);
   }
+}
+
+/** When a failure of a gateway that is tried again was last reported, by address and code. */
+const reportedAtMs = new Map<string, number>();
+
+/** Each code at its first failure and once a minute, for all rollouts together. */
+function report({ url, log }: Gateway, { route, path }: Asked, error: CorralError): void {
+  const name = `${url} ${error.code}`;
+  const nowMs = performance.now();
+  if (nowMs - (reportedAtMs.get(name) ?? -reportEveryMs) < reportEveryMs) return;
+  reportedAtMs.set(name, nowMs);
+  log(`corral: ${route.method} ${path} failed and is tried again: ${error.message}`);
+}
+
+function outOfPatience(error: CorralError, triedMs: number): CorralError {
+  return error.with({ message: `${error.failure.message} (tried for ${Math.round(triedMs / 1000)} s)` });
 }
 
 /** What the fleet asks for and up to a quarter more, so that 512 rollouts do not come back in the same moment. */
@@ -92,7 +118,8 @@ function sleep(ms: number, signal?: AbortSignal): Promise<void> {
 }
 
 export function headersOf({ key, run }: Gateway): Record<string, string> {
-  return { authorization: `Bearer ${key}`, ...(run === null ? {} : { 'x-corral-run': run }) };
+  const authorization = `Bearer ${key}`;
+  return { authorization, 'user-agent': userAgent, ...(run === null ? {} : { 'x-corral-run': run }) };
 }
 
 export function urlOf({ url }: Gateway, { path, query = {} }: Pick<Asked, 'path' | 'query'>): string {

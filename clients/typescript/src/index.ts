@@ -10,11 +10,13 @@ export {
   CorralError,
   Discarded,
   type Failure,
+  Lost,
   Misuse,
   Refused,
   RequirementsUnmet,
   Unavailable,
 } from './errors.ts';
-export type { CallResult, Grade, Opened, Outcome, Verdict } from './results.ts';
+export type { CallResult, Grade, Limits, Opened, Outcome, Verdict } from './results.ts';
 export { type CallOptions, type ExecOptions, type Refusal, Rollout, type RolloutOptions } from './rollout.ts';
 export { formatToolTypes, type ToolArguments, type TrainingJob } from './tool-types.ts';
+export { version } from './version.ts';

@@ -35,6 +35,19 @@ export type CallResult = {
   readonly waitedS: number;
   readonly sandbox: string | null;
   readonly replayed: boolean;
+  /** What was kept of stdout as bytes, without a mark where it was cut; null without `binary`. */
+  readonly stdoutBytes: Uint8Array | null;
+  readonly stderrBytes: Uint8Array | null;
+};
+
+/** What an environment gives each command, known before anything is opened. */
+export type Limits = {
+  readonly runAs: string;
+  /** Writable and empty at the start, next to the workspace and `/tmp`. */
+  readonly folders: readonly string[];
+  readonly longestTimeoutS: number;
+  /** Kept of each stream, unless a command asks for another number. */
+  readonly outputBytes: number;
 };
 
 export type Grade = { readonly score: number; readonly detail: Json; readonly replayed: boolean };
@@ -68,6 +81,7 @@ export function readCall(body: Json): CallResult {
   const ended = toExitCode(field(body, 'exit_code', orNull(isNumber)), signal);
   // A command that is killed at its timeout ends by a signal, too, but its outcome is the timeout.
   const exitCode = outcome === 'completed' ? ended : null;
+  const bytes = { stdout: bytesOf(body, 'stdout'), stderr: bytesOf(body, 'stderr') };
   const truncated = {
     stdout: field(cut, 'stdout', isFlag),
     stderr: field(cut, 'stderr', isFlag),
@@ -81,8 +95,8 @@ export function readCall(body: Json): CallResult {
     returnCode: exitCode ?? { timed_out: 124, refused: 126, completed: 137, cancelled: 137 }[outcome],
     signal,
     output: field(body, 'output', isText),
-    stdout: marked(field(body, 'stdout', isText), 'stdout', truncated.stdout),
-    stderr: marked(field(body, 'stderr', isText), 'stderr', truncated.stderr),
+    stdout: marked(shown(body, 'stdout', bytes.stdout), 'stdout', truncated.stdout),
+    stderr: marked(stderrOf(body, outcome, bytes.stderr), 'stderr', truncated.stderr),
     truncated,
     timedOut: field(body, 'timed_out', isFlag),
     oomKilled: field(body, 'oom_killed', isFlag),
@@ -90,6 +104,8 @@ export function readCall(body: Json): CallResult {
     waitedS: field(body, 'waited_ms', isNumber) / 1000,
     sandbox: epoch === null ? null : field(epoch, 'sandbox', isText),
     replayed: field(body, 'replayed', isFlag),
+    stdoutBytes: bytes.stdout,
+    stderrBytes: bytes.stderr,
   };
 }
 
@@ -100,6 +116,47 @@ export type Cancelled = { readonly began: boolean; readonly waiting: boolean };
 export const readCancelled = (body: Json): Cancelled => ({
   began: field({ began: true, ...body }, 'began', isFlag),
   waiting: field({ waiting: false, ...body }, 'waiting', isFlag),
+});
+
+/**
+ * Of a command with `binary`. If nothing ran there are only texts, and also in a sandbox of an older fleet: there bytes that are
+ * not UTF-8 are lost, and the stream counts as cut.
+ */
+export function readBinaryCall(body: Json): CallResult {
+  const call = readCall(body);
+  if (call.stdoutBytes !== null) return call;
+  const [stdout, stderr] = [field(body, 'stdout', isText), field(body, 'stderr', isText)];
+  return {
+    ...call,
+    stdoutBytes: new TextEncoder().encode(stdout),
+    stderrBytes: new TextEncoder().encode(stderr),
+    truncated: {
+      ...call.truncated,
+      stdout: call.truncated.stdout || stdout.includes('\ufffd'),
+      stderr: call.truncated.stderr || stderr.includes('\ufffd'),
+    },
+  };
+}
+
+function bytesOf(body: Json, stream: 'stdout' | 'stderr'): Uint8Array | null {
+  const name = `${stream}_base64`;
+  return name in body ? new Uint8Array(Buffer.from(field(body, name, isBase64), 'base64')) : null;
+}
+
+const shown = (body: Json, stream: string, bytes: Uint8Array | null): string =>
+  bytes === null ? field(body, stream, isText) : new TextDecoder().decode(bytes);
+
+/** The stream, or why nothing ran: code that shows streams alone would show an exit code without a reason. */
+function stderrOf(body: Json, outcome: Outcome, bytes: Uint8Array | null): string {
+  const stderr = shown(body, 'stderr', bytes);
+  return outcome === 'refused' && stderr === '' ? field(body, 'output', isText) : stderr;
+}
+
+export const readLimits = (body: Json): Limits => ({
+  runAs: field(body, 'run_as', isText),
+  folders: field(body, 'folders', Array.isArray).map(String),
+  longestTimeoutS: field(body, 'longest_timeout_s', isNumber),
+  outputBytes: field(body, 'output_bytes', isNumber),
 });
 
 export const readGrade = (body: Json): Grade => ({
@@ -161,6 +218,8 @@ function marked(text: string, stream: string, isCut: boolean): string {
 type Guard<Value> = (value: unknown) => value is Value;
 
 const isText = (value: unknown): value is string => typeof value === 'string';
+const isBase64 = (value: unknown): value is string =>
+  isText(value) && value.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(value);
 const isNumber = (value: unknown): value is number => typeof value === 'number';
 const isFlag = (value: unknown): value is boolean => typeof value === 'boolean';
 export const isObject = (value: unknown): value is Json =>

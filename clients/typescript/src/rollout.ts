@@ -18,6 +18,7 @@ import {
   type Grade,
   NotCorral,
   type Opened,
+  readBinaryCall,
   readCall,
   readGrade,
   readOpened,
@@ -34,6 +35,7 @@ import {
   type Json,
   jsonText,
   readable,
+  stdinFields,
 } from './writing.ts';
 
 export type RolloutOptions = {
@@ -61,12 +63,16 @@ export type CallOptions = {
 export type ExecOptions = CallOptions & {
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
-  readonly stdin?: string;
+  readonly stdin?: string | Uint8Array;
   readonly user?: 'policy' | 'root';
   /** stderr comes in `stdout`, in the order of writing. */
   readonly merge?: boolean;
+  /** The result has `stdoutBytes` and `stderrBytes`. */
+  readonly binary?: boolean;
   /** Kept of each stream, 10 MiB at most; default: what the environment keeps. */
   readonly maxOutputBytes?: number;
+  /** An adapter's own question to the sandbox. If it is `Misuse`, the rollout can still be graded. */
+  readonly probe?: boolean;
 };
 
 export type Refusal = { readonly wanted: string; readonly given: string; readonly fix: string };
@@ -141,13 +147,15 @@ export class Rollout<
 
   /** Runs a command in the sandbox: text by `bash -c` (`sh -c` if the image has no bash), or a list of words. */
   async exec(command: string | readonly string[], options: ExecOptions = {}): Promise<CallResult> {
-    const { cwd, env = {}, stdin, user, merge, maxOutputBytes } = options;
+    const { cwd, env = {}, user, merge, binary, maxOutputBytes } = options;
     const words = typeof command === 'string' ? [command] : command;
-    checkCommand(words, [...Object.entries(env).flat(), cwd ?? '', stdin ?? '']);
+    const stdin = stdinFields(options.stdin);
+    checkCommand(words, [...Object.entries(env).flat(), cwd ?? '', ...Object.values(stdin)]);
     checkBounds(options);
     const what = typeof command === 'string' ? { command } : { argv: command };
-    const body = { ...what, cwd, env: options.env, stdin, user, merge, max_output_bytes: maxOutputBytes };
-    return this.#run(routes.exec, body, options);
+    const form = { merge, binary, max_output_bytes: maxOutputBytes };
+    const body = { ...what, cwd, env: options.env, ...stdin, user, ...form };
+    return this.#run(routes.exec, body, options, binary === true ? readBinaryCall : readCall);
   }
 
   /** Calls a tool. Give the model's arguments as it wrote them: the model receives what is wrong in them, and it is no error. */
@@ -242,14 +250,20 @@ export class Rollout<
   }
 
   /** Sends the call until it has settled. Its id stays the same, so it runs at most once whatever breaks meanwhile. */
-  async #run(route: Route, body: Json, { timeoutS, callId, signal }: CallOptions): Promise<CallResult> {
+  async #run(
+    route: Route,
+    body: Json,
+    { timeoutS, callId, signal, probe = false }: CallOptions & Pick<ExecOptions, 'probe'>,
+    read = readCall,
+  ): Promise<CallResult> {
     const call = callId ?? `c-${randomUUID()}`;
     const beganMs = performance.now();
-    const text = this.#text({ call_id: call, ...body, timeout_s: timeoutS });
+    const text = this.#text({ call_id: call, ...body, timeout_s: timeoutS }, probe);
     const stopping = signal === undefined ? {} : { signal };
-    const asked = this.#asked(route, {}, { body: text, isNewId: callId === undefined, ...stopping });
+    const isNewId = callId === undefined;
+    const asked = this.#asked(route, {}, { body: text, isNewId, isProbe: probe, ...stopping });
     try {
-      return this.#read(readCall, await this.#settled(asked, call));
+      return this.#read(read, await this.#settled(asked, call));
     } catch (error) {
       // A command that is no longer waited for must stop, and not run on next to the following one.
       if (signal?.aborted === true && !this.#isOver) this.#giveUp(call, performance.now() - beganMs);
@@ -287,7 +301,7 @@ export class Rollout<
     } catch (error) {
       // Fleet state may have forgotten the call; its sandbox has not, and a repeat attaches there.
       if (error instanceof Misuse && error.code === 'unknown_call') return this.#act(asked);
-      throw error instanceof CorralError ? this.#bar(error) : error;
+      throw error instanceof CorralError ? this.#failed(asked, error) : error;
     }
   }
 
@@ -308,7 +322,8 @@ export class Rollout<
   async #finish(): Promise<void> {
     if (!isHeld(this.#held)) return;
     try {
-      await exchange(this.#held.gateway, this.#asked(routes.finish, {}, { patienceS: finishPatienceS }));
+      const patienceS = Math.min(finishPatienceS, this.#held.gateway.patienceS);
+      await exchange(this.#held.gateway, this.#asked(routes.finish, {}, { patienceS }));
     } catch (error) {
       if (!(error instanceof CorralError) || error instanceof Unavailable) return;
       // An open whose answer was lost may still arrive: then the end of the process deletes it.
@@ -326,7 +341,7 @@ export class Rollout<
   /** No longer than the caller of this one request waits: others share the opening. */
   async #waitUntilOpen(signal: AbortSignal | undefined): Promise<void> {
     const opening = this.open().then(() => this.#givenUp);
-    if (signal === undefined) return void (await opening);
+    if (signal === undefined) return opening;
     const left = listenForAbort(signal);
     try {
       await Promise.race([opening, left.aborted]);
@@ -342,9 +357,14 @@ export class Rollout<
     try {
       return await this.#heard(asked);
     } catch (error) {
-      if (!(error instanceof CorralError)) throw error;
-      throw error instanceof Refused ? error.named(this.rolloutId) : this.#bar(error);
+      throw error instanceof CorralError ? this.#failed(asked, error) : error;
     }
+  }
+
+  /** Neither what the policy may have caused nor a probe's mistake keeps the rollout from a score. */
+  #failed({ isProbe = false }: Asked, error: CorralError): CorralError {
+    const isHarmless = error instanceof Refused || (isProbe && error instanceof Misuse);
+    return isHarmless ? error.named(this.rolloutId) : this.#bar(error);
   }
 
   /**
@@ -373,11 +393,11 @@ export class Rollout<
   }
 
   /** What is not JSON was never sent: a score must not come of that. */
-  #text(body: Json): string {
+  #text(body: Json, isProbe = false): string {
     try {
       return jsonText(body);
     } catch (error) {
-      throw error instanceof Misuse ? this.#bar(error) : error;
+      throw error instanceof Misuse && !isProbe ? this.#bar(error) : error;
     }
   }
 

@@ -46,6 +46,13 @@ export function readable(written: Json | string): Json | string {
   return written;
 }
 
+export function stdinFields(stdin: string | Uint8Array | undefined): Readonly<Record<string, string>> {
+  if (stdin === undefined) return {};
+  return typeof stdin === 'string'
+    ? { stdin }
+    : { stdin_base64: Buffer.from(stdin.buffer, stdin.byteOffset, stdin.byteLength).toString('base64') };
+}
+
 const refused = (code: string, message: string) => new Refused(ownFailure(code, message, 'model'));
 const bytesOf = (text: string): number => new TextEncoder().encode(text).length;
 

@@ -7,18 +7,10 @@ const folderMode = 0o755;
 const executable = 0o755;
 const readable = 0o644;
 
-type Wanted = (path: string) => boolean;
-
 /** All files below a folder of this machine, as they shall lie below `target`; folders in between are named too. */
-export async function tree(
-  source: string,
-  target: string,
-  wanted: Wanted = () => true,
-): Promise<readonly Entry[]> {
+export async function tree(source: string, target: string): Promise<readonly Entry[]> {
   const found = await readdir(source, { recursive: true, withFileTypes: true });
-  const paths = found
-    .map(({ parentPath, name }) => join(parentPath, name).slice(source.length + 1))
-    .filter(wanted);
+  const paths = found.map(({ parentPath, name }) => join(parentPath, name).slice(source.length + 1));
   return Promise.all(paths.map((path) => entryOf(join(source, path), join(target, path))));
 }
 

@@ -13,12 +13,12 @@ const typeFlags = { file: '0', text: '0', link: '2', folder: '5' } as const;
 
 /**
  * A ustar archive, piece by piece. The same entries give the same bytes, whoever packs them and when: everything belongs
- * to user 0, everything is from the beginning of time, and entries are sorted by path, folders before what is in them.
+ * to user 0, everything was made at the same second, and entries are sorted by path, folders before what is in them.
  */
-export async function* tar(entries: readonly Entry[]): AsyncGenerator<Uint8Array> {
+export async function* tar(entries: readonly Entry[], madeAtS = 0): AsyncGenerator<Uint8Array> {
   for (const entry of entries.toSorted(byPath)) {
     const size = await sizeOf(entry);
-    yield header(entry, size);
+    yield header(entry, size, madeAtS);
     yield* contentOf(entry);
     yield Buffer.alloc((blockBytes - (size % blockBytes)) % blockBytes);
   }
@@ -38,7 +38,7 @@ async function* contentOf(entry: Entry): AsyncGenerator<Uint8Array> {
 }
 
 /** Throws a RangeError where a path is longer than the format has room for. */
-export function header(entry: Entry, size: number): Uint8Array {
+export function header(entry: Entry, size: number, madeAtS = 0): Uint8Array {
   const block = Buffer.alloc(blockBytes);
   const [prefix, name] = splitPath(entry.kind === 'folder' ? `${entry.path}/` : entry.path);
   block.write(name, 0);
@@ -46,11 +46,11 @@ export function header(entry: Entry, size: number): Uint8Array {
   block.write(octal(0, 8), 108);
   block.write(octal(0, 8), 116);
   block.write(octal(size, 12), 124);
-  block.write(octal(0, 12), 136);
+  block.write(octal(madeAtS, 12), 136);
   // The checksum counts its own field as spaces.
   block.fill(' ', 148, 156);
   block.write(typeFlags[entry.kind], 156);
-  if (entry.kind === 'link') block.write(entry.to, 157);
+  if (entry.kind === 'link') block.write(linkTarget(entry.to), 157);
   block.write('ustar\u000000', 257);
   block.write(prefix, 345);
   const sum = block.reduce((total, byte) => total + byte, 0);
@@ -59,6 +59,11 @@ export function header(entry: Entry, size: number): Uint8Array {
 }
 
 const octal = (value: number, width: number) => `${value.toString(8).padStart(width - 1, '0')}\u0000`;
+
+function linkTarget(to: string): string {
+  if (Buffer.byteLength(to) <= nameBytes) return to;
+  throw new RangeError(`too long for a tar archive: a link to ${to}`);
+}
 
 const nameBytes = 100;
 const prefixBytes = 155;

@@ -13,6 +13,7 @@
  *   --root FOLDER    root folder, before the ids change; PROGRAM and all other folders are looked for in there
  *   --gid N --uid N  ids, without any other group
  *   --nproc N        limit of processes and threads of that user; set last, so that it never refuses this process itself
+ *   --fsize BYTES    the largest file that it may write
  *   --cwd FOLDER     working folder, entered as that user
  *   --filter         seccomp filter of filter.h, for PROGRAM and all that it starts
  *
@@ -26,7 +27,7 @@
 #include "filter.h"
 #include "streams.h"
 
-enum { WRITE_ONLY = 1, SET_FLAGS = 2, CLOSE_ON_EXEC = 1, NPROC = 6, NO_NEW_PRIVILEGES = 38, SECCOMP = 22, FILTER = 2 };
+enum { WRITE_ONLY = 1, SET_FLAGS = 2, CLOSE_ON_EXEC = 1, FILE_SIZE = 1, NPROC = 6, NO_NEW_PRIVILEGES = 38, SECCOMP = 22, FILTER = 2 };
 enum { STATUS = 3 };
 
 /* What could not be done, and the kernel's reason as a decimal number: `folder 2`, `program 13`, `process 1`. */
@@ -109,7 +110,7 @@ static word install(void) {
 
 struct options {
   char *root, *cwd, *score;
-  word uid, gid, processes, closeFrom, pipesFrom, niceness;
+  word uid, gid, processes, fileBytes, closeFrom, pipesFrom, niceness;
   int reports, filtered, merges;
 };
 
@@ -130,6 +131,7 @@ static char **read(char **argv, struct options *into) {
     else if (same(option, "--gid")) into->gid = number(*at, 10);
     else if (same(option, "--uid")) into->uid = number(*at, 10);
     else if (same(option, "--nproc")) into->processes = number(*at, 10);
+    else if (same(option, "--fsize")) into->fileBytes = number(*at, 10);
     else if (same(option, "--root")) into->root = *at;
     else if (same(option, "--cwd")) into->cwd = *at;
     else return 0;
@@ -152,9 +154,9 @@ static word changeRoot(const char *root) {
   return error < 0 ? error : call(sys_chdir, (word)"/", 0, 0, 0);
 }
 
-static word limitProcesses(word most) {
+static word limit(word resource, word most) {
   word limits[2] = { most, most };
-  return call(sys_prlimit64, 0, NPROC, (word)limits, 0);
+  return call(sys_prlimit64, 0, resource, (word)limits, 0);
 }
 
 /* The carrier keeps the settings of this process until here: ids, priority and score. */
@@ -173,7 +175,7 @@ static word openPipes(const struct options *wanted, char **argv) {
 
 __attribute__((noreturn, used)) void start(word *stack) {
   char **argv = (char **)(stack + 1), **envp = argv + stack[0] + 1;
-  struct options wanted = { 0, 0, 0, -1, -1, -1, -1, -1, 0, 0, 0, 0 };
+  struct options wanted = { 0, 0, 0, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0 };
   char **rest = read(argv, &wanted);
   if (rest == 0) refuse(wanted.reports, "process", INVALID);
   if (wanted.reports) call(sys_fcntl, STATUS, SET_FLAGS, CLOSE_ON_EXEC, 0);
@@ -184,7 +186,8 @@ __attribute__((noreturn, used)) void start(word *stack) {
   if (wanted.niceness != 0) call(sys_setpriority, 0, 0, wanted.niceness, 0);
   if (error >= 0 && wanted.root != 0) error = changeRoot(wanted.root);
   if (error >= 0) error = changeIds(wanted.uid, wanted.gid);
-  if (error >= 0 && wanted.processes >= 0) error = limitProcesses(wanted.processes);
+  if (error >= 0 && wanted.fileBytes >= 0) error = limit(FILE_SIZE, wanted.fileBytes);
+  if (error >= 0 && wanted.processes >= 0) error = limit(NPROC, wanted.processes);
   if (error >= 0 && wanted.filtered) error = install();
   if (error < 0) refuse(wanted.reports, "process", error);
   if (wanted.cwd != 0) error = call(sys_chdir, (word)wanted.cwd, 0, 0, 0);

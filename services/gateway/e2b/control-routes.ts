@@ -1,15 +1,10 @@
 import type { FastifyReply } from 'fastify';
-import { Type } from 'typebox';
 import { Failure } from '#src/failure/failure.ts';
-import { verdictOf } from '#src/failure/verdict.ts';
 import type { Environment } from '#src/model/environment.ts';
 import { callId } from '#src/model/ids.ts';
-import type { ReportStore } from '#src/ports/fleet/reports.ts';
 import {
   AnyBody,
   CreateHeaders,
-  ListHeaders,
-  ListQuery,
   NetworkUpdate,
   NewSandbox,
   RunParams,
@@ -23,7 +18,8 @@ import { environmentRef, takeRollout } from '../http/taking.ts';
 import { controllerOf } from './identify.ts';
 import { writePass } from './pass.ts';
 import type { E2bParts } from './parts.ts';
-import { answerOf, infoOf, isAlive, newSandboxId, openingOf, sandboxIdOf, withVariables } from './sandbox.ts';
+import { describeSandbox, listRoutes } from './listing.ts';
+import { answerOf, isAlive, newSandboxId, openingOf, sandboxIdOf, withVariables } from './sandbox.ts';
 import { templateOf } from './templates.ts';
 
 /**
@@ -49,30 +45,14 @@ export function controlRoutes(app: App, parts: E2bParts): void {
         return reply.code(201).send(answer);
       },
     );
-
-    const listing = described(
-      versioned('e2bListSandboxes', path),
-      'Sandboxes of the run, a page at a time',
-      { 200: Type.Array(SandboxInfo) },
-      { answerHeaders: ListHeaders },
-    );
-    app.get(
-      path,
-      { schema: { ...listing, params: RunParams, querystring: ListQuery } },
-      async (request, reply) => {
-        const { nextToken, metadata } = request.query;
-        if (metadata) throw invalid('metadata is not kept with sandboxes; list them without it');
-        const { sandboxes, cursor } = await listed(parts, controllerOf(request), nextToken);
-        return reply.headers(cursor === null ? {} : { 'x-next-token': cursor }).send(sandboxes);
-      },
-    );
   }
+  listRoutes(app, parts);
 
   const looking = described('e2bGetSandbox', 'One sandbox', { 200: SandboxInfo });
   app.get('/sandboxes/:id', { schema: { ...looking, params: SandboxParams } }, async (request, reply) => {
     const { view } = await look(parts.core, request);
     if (view === null) return answerNone(reply, request.params.id);
-    return infoOf(view, await environmentOf(parts.core, view));
+    return describeSandbox(parts, view, await environmentOf(parts.core, view));
   });
 
   const killing = described('e2bKillSandbox', 'End a sandbox', { 204: Nothing });
@@ -247,27 +227,6 @@ function answerNone(reply: FastifyReply, id: string): FastifyReply {
 /** As it is now, for what it looks like; null where it is offered no longer. */
 async function environmentOf(core: GatewayCore, { record }: RolloutView): Promise<Environment | null> {
   return core.environment({ name: record.environment, version: record.version }).catch(() => null);
-}
-
-/** A page of the run's rollouts at a time; the pages of those that are over are empty, and lead on. */
-async function listed(
-  { core, reports }: { readonly core: GatewayCore; readonly reports: Pick<ReportStore, 'rollouts'> },
-  { tenant, run }: Caller,
-  cursor: string | undefined,
-) {
-  const page = await reports.rollouts(tenant, run, cursor ? { cursor } : {});
-  const views = page.rollouts.map((record) => ({
-    record,
-    verdict: verdictOf(record),
-    calls: [],
-    ahead: null,
-  }));
-  const alive = views.filter((view) => view.record.face === 'e2b' && isAlive(view));
-  const environments = new Map(core.environments().map((environment) => [environment.version, environment]));
-  return {
-    sandboxes: alive.map((view) => infoOf(view, environments.get(view.record.version) ?? null)),
-    cursor: page.cursor,
-  };
 }
 
 /*

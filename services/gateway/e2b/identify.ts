@@ -6,6 +6,7 @@ import type { PeerTokens } from '#src/platform/tokens.ts';
 import type { Caller, RolloutRef } from '../core-interface.ts';
 import { invalid } from '../http/answer-failure.ts';
 import { type Authentication, callerOf, createRequireScope, recordRefusal } from '../http/identify.ts';
+import { originAddress } from '../http/outer-door.ts';
 import { idText, takeRollout } from '../http/taking.ts';
 import { grantOfPass, type Pass, readPass } from './pass.ts';
 
@@ -37,7 +38,7 @@ async function takePass(
   shown: string,
 ): Promise<void> {
   const { developmentKey, clock, keyRing } = authentication;
-  const { origin } = credentialsOf(request.headers, request.socket.remoteAddress ?? '');
+  const { origin } = credentialsOf(request.headers, originAddress(request.socket));
   try {
     const pass = passFor(request, readPass(tokens, shown));
     const grant = grantOfPass(pass, origin, { keys: keyRing.keys(), developmentKey, nowMs: clock.nowMs() });

@@ -1,3 +1,4 @@
+import type { ClaimStore } from '#src/ports/fleet/claims.ts';
 import type { AliasStore } from '#src/ports/fleet/registry.ts';
 import type { ReportStore } from '#src/ports/fleet/reports.ts';
 import type { Clock } from '#src/ports/clock.ts';
@@ -11,6 +12,8 @@ export type E2bParts = {
   readonly core: GatewayCore;
   readonly aliases: AliasStore;
   readonly reports: Pick<ReportStore, 'rollouts'>;
+  /** Dataset rows, which hold the metadata of sandboxes. */
+  readonly rows: Pick<ClaimStore, 'row'>;
   readonly tokens: PeerTokens;
   readonly clock: Clock;
   readonly random: Random;

@@ -41,7 +41,7 @@ test('what is too much for an answer comes from the sandbox, piece by piece', as
   expect([stdout?.length, stderr]).toEqual([700_000, 'e']);
 });
 
-test('what had to make way there is told as cut, and what is lost stays a failure', async () => {
+test('output that made way or that its client cannot read in time is cut, and what is lost stays a failure', async () => {
   const kept = { stdout: 700_000, stderr: 0 };
   const result = { ...aCallResult(), stdout: 'head', stderr: 'e', kept };
   const gone = new Failure('answer_expired', 'it is no longer kept');
@@ -49,8 +49,20 @@ test('what had to make way there is told as cut, and what is lost stays a failur
     'head\n[stdout was cut: only its head and tail are above]\n',
     'e',
   ]);
+  expect(await read(result, () => Promise.resolve(null))).toEqual([
+    'head\n[stdout was cut: only its head and tail are above]\n',
+    'e',
+  ]);
   const lost = new Failure('sandbox_lost', 'it is gone');
   await expect(read(result, () => Promise.reject(lost))).rejects.toBe(lost);
+});
+
+test('bytes that are not UTF-8 stay as they are, and a reason of Corral’s own is text', async () => {
+  const base64 = { stdout: Buffer.from([0xff, 0]).toString('base64'), stderr: '' };
+  const told = await Array.fromAsync(outputOf({ ...aCallResult(), stdout: '', base64 }, notKept));
+  expect(told).toEqual([{ stdout: '/wA=' }]);
+  const refused = { outcome: 'refused', output: 'no folder', stdout: '', base64 } as const;
+  expect(await read({ ...aCallResult(), ...refused }, notKept)).toEqual(['\ufffd\0', 'no folder\n']);
 });
 
 async function read(...asked: Parameters<typeof outputOf>): Promise<readonly string[]> {

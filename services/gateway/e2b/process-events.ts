@@ -53,18 +53,18 @@ function cutOf({ truncated }: CallResult): string {
 const pieceBytes = 256 * 1024;
 
 type Data = { readonly stdout: string } | { readonly stderr: string };
-type Open = (stream: OutputStream) => Promise<AsyncIterable<Uint8Array>>;
+type Open = (stream: OutputStream) => Promise<AsyncIterable<Uint8Array> | null>;
 
 /**
  * The streams, and where nothing ran what the model is told, as stderr. `open`: what of them is still in the sandbox, because it
- * is too much for an answer; it passes through here as it comes. What had to make way there for other commands' output is told as
- * far as the answer carries it, and as cut: it is the policy that printed so much.
+ * is too much for an answer; it passes through here as it comes. What had to make way there for other commands' output, or what its
+ * client has no time to read (null), is returned as far as the answer carries it, and as cut: it is the policy that printed so much.
  */
 export async function* outputOf(result: CallResult, open: Open): AsyncGenerator<Data> {
   for (const stream of ['stdout', 'stderr'] as const) {
     const isElsewhere = (result.kept?.[stream] ?? 0) > 0;
     const elsewhere = isElsewhere ? await open(stream).catch(unlessGone) : null;
-    const bytes = elsewhere ?? [Buffer.from(textOf(result, stream))];
+    const bytes = elsewhere ?? [bytesOf(result, stream)];
     for await (const chunk of bytes) yield* piecesOf(stream, Buffer.from(chunk));
     const isCut = result.truncated[stream] || (isElsewhere && elsewhere === null);
     if (isCut) yield* piecesOf(stream, Buffer.from(cutHere(stream)));
@@ -76,9 +76,11 @@ function unlessGone(thrown: unknown): null {
   throw thrown;
 }
 
-function textOf({ outcome, code, output, stdout, stderr }: CallResult, stream: OutputStream): string {
-  if (stream === 'stdout') return stdout;
-  return outcome === 'refused' || code === 'sandbox_broken' ? `${output}\n` : stderr;
+/** A sandbox of an older sandboxd has the texts only. */
+function bytesOf({ outcome, code, output, base64, ...texts }: CallResult, stream: OutputStream): Buffer {
+  const isOfCorral = stream === 'stderr' && (outcome === 'refused' || code === 'sandbox_broken');
+  if (isOfCorral) return Buffer.from(`${output}\n`);
+  return base64 === undefined ? Buffer.from(texts[stream]) : Buffer.from(base64[stream], 'base64');
 }
 
 /**

@@ -16,6 +16,7 @@ import type { App } from '../http/app.ts';
 import { invalid } from '../http/answer-failure.ts';
 import { readBody } from '../http/read-body.ts';
 import { takeCall } from '../http/taking.ts';
+import { type ClientDeadline, readDeadline } from './client-deadline.ts';
 import { answerWord, messageIn, streamOf } from './connect-wire.ts';
 import { type Addressed, addressedBy, checkUser } from './identify.ts';
 import { endOf, outputOf } from './process-events.ts';
@@ -79,15 +80,16 @@ function streamRoutes(app: App, parts: E2bParts): void {
         throw invalid('commands have no stdin here; run it without, and give it a file or a pipe');
       const pid = leastPid + Math.floor(random.next() * (mostPid - leastPid));
       const call = takeCall(request, `${idBefore(pid)}${random.text(8)}`);
-      const allowed = timesOf(request);
+      const deadline = readDeadline(request.headers['connect-timeout-ms'], parts.clock);
       const running = core.exec(addressed.caller, {
         rollout: addressed.ref,
         call,
         ...commandOf(body, addressed),
-        ...allowed,
+        ...deadline.times,
+        binary: true,
         maxOutputBytes,
       });
-      return sendEvents(parts, request, reply, pid, running);
+      return sendEvents(parts, request, reply, { pid, running, deadline });
     },
   );
 
@@ -101,13 +103,9 @@ function streamRoutes(app: App, parts: E2bParts): void {
       const found = await callOf(parts, addressedBy(request), pid);
       if (found === null) return answerWord(reply, 'not_found', noProcess(pid));
       takeCall(request, found.call);
-      return sendEvents(
-        parts,
-        request,
-        reply,
-        pid,
-        core.attach(caller, ref, found.call, timesOf(request).waitMs),
-      );
+      const deadline = readDeadline(request.headers['connect-timeout-ms'], parts.clock);
+      const running = core.attach(caller, ref, found.call, deadline.times.waitMs);
+      return sendEvents(parts, request, reply, { pid, running, deadline });
     },
   );
 }
@@ -179,43 +177,22 @@ function commandOf(
 
 const belowHome = (path: string): string => path.replace(/^~(\/|$)/, './');
 
-/** As long as a command may take that brings no time of its own. */
-const longestMs = 3_600_000;
-/**
- * Of a client's deadline: what it takes to kill a command's tree, to see its pipes quiet (200 ms), to store its end, and to be back half a
- * second before the client gives up. A long command has more to give, and a busy machine needs it.
- */
-const answerMs = (deadlineMs: number): number => Math.min(3_000, 600 + deadlineMs / 10);
-
-/**
- * A client's deadline is for command and answer, and what it makes of it is an exception, which looks like a failure of ours.
- * So a command's own time is over a little before it, is its own, and ends it at once.
- */
-function timesOf(request: FastifyRequest): Pick<ExecRequest, 'timeoutMs' | 'waitMs' | 'killAtOnce'> {
-  const header = request.headers['connect-timeout-ms'];
-  if (header === undefined) return { timeoutMs: longestMs, waitMs: longestMs * 2 };
-  if (typeof header !== 'string' || !/^[1-9]\d{0,9}$/.test(header))
-    throw invalid('Connect-Timeout-Ms is no time');
-  const deadlineMs = Number(header);
-  return {
-    timeoutMs: Math.min(longestMs, Math.ceil(Math.max(deadlineMs - answerMs(deadlineMs), deadlineMs / 3))),
-    // Above what a timer can count, it would be over at once.
-    waitMs: Math.min(longestMs * 2, deadlineMs),
-    killAtOnce: true,
-  };
-}
-
 /** So long a stream waits for its command, so that what ends at once ends as an answer, with a status. */
 const firstMs = 200;
 /** Proxies and clients take a silent connection for a dead one after a minute. */
 const usualPingS = 50;
 
+type Started = {
+  readonly pid: number;
+  readonly running: Promise<CallResult>;
+  readonly deadline: ClientDeadline;
+};
+
 async function sendEvents(
   parts: E2bParts,
   request: FastifyRequest,
   reply: FastifyReply,
-  pid: number,
-  running: Promise<CallResult>,
+  { pid, running, deadline }: Started,
 ): Promise<FastifyReply> {
   const over = new AbortController();
   const ended = running.finally(() => over.abort());
@@ -223,7 +200,8 @@ async function sendEvents(
   await parts.clock.sleep(firstMs, over.signal);
   if (over.signal.aborted) await ended;
   const { caller, ref } = addressedBy(request);
-  const output: Output = (kept, stream) => parts.core.output(caller, ref, kept, stream);
+  const output: Output = async (kept, stream) =>
+    deadline.leavesLongOutput() ? parts.core.output(caller, ref, kept, stream) : null;
   const pinged = { clock: parts.clock, over: over.signal, pingMs: pingMsOf(request) };
   const messages = eventsOf(pid, ended, pinged, output);
   const { rollout = null, call = null } = request.state ?? {};
@@ -235,7 +213,7 @@ async function sendEvents(
   return reply.code(200).type('application/connect+json').send(stream);
 }
 
-type Output = (call: CallId, stream: OutputStream) => Promise<AsyncIterable<Uint8Array>>;
+type Output = (call: CallId, stream: OutputStream) => Promise<AsyncIterable<Uint8Array> | null>;
 type Pinged = { readonly clock: Clock; readonly over: AbortSignal; readonly pingMs: number };
 
 async function* eventsOf(

@@ -13,7 +13,7 @@ import { environmentRef, takeItem } from '../http/taking.ts';
  * A sandbox of E2B's clients is a rollout of ours, and its id is the rollout's on every face. What a rollout has beside it:
  *
  *   environment  the template's: by its own name, or by an alias that an image was given (templates)
- *   row          the `metadata`, and the image where the environment takes it from the row
+ *   row          the `metadata`, and next to it the template's name and image if that was built from an image
  *   group        `metadata.group`, else `metadata.environment_name` (Harbor's task), else the template; an empty one is none
  *   labels       `metadata.session_id` (Harbor's) and `metadata.name` (verifiers'), so that people find it
  */
@@ -45,18 +45,34 @@ export function openingOf(
     rollout,
     attempt: 1,
     environment: environmentRef(name),
-    item: takeItem(rowOf(metadata, environment, image)),
+    item: takeItem(rowOf(metadata, environment, image === null ? null : { name: templateID, image })),
     group: groupOf(metadata, templateID),
     tags: { step: null, labels: labelsOf(metadata, Object.keys(envVars).length > 0) },
     requirements: null,
   };
 }
 
-function rowOf(metadata: Item, { template }: Environment, image: string | null): Item {
-  return isOpenTemplate(template) && image !== null
-    ? { ...metadata, [template.image.field]: image }
-    : metadata;
+/** In a row, the name of the template whose image the row has. Metadata of this name is not kept. */
+const templateField = 'e2b_template';
+type Built = { readonly name: string; readonly image: string };
+
+function rowOf(metadata: Item, { template }: Environment, built: Built | null): Item {
+  if (built === null || !isOpenTemplate(template)) return metadata;
+  return { ...metadata, [template.image.field]: built.image, [templateField]: built.name };
 }
+
+/** What a client named and wrote when it opened the sandbox. `row`: null if fleet state has lost it. */
+function openedWith(row: Item | null, environment: Pick<Environment, 'template'> | null) {
+  if (row === null) return {};
+  const template = row[templateField];
+  if (typeof template !== 'string') return { metadata: row };
+  const imageField = environment === null ? null : imageFieldOf(environment);
+  const brought = Object.entries(row).filter(([field]) => field !== templateField && field !== imageField);
+  return { templateID: template, metadata: Object.fromEntries(brought) };
+}
+
+const imageFieldOf = ({ template }: Pick<Environment, 'template'>): string | null =>
+  isOpenTemplate(template) ? template.image.field : null;
 
 const longestGroup = 200;
 
@@ -102,11 +118,16 @@ export function answerOf(sandbox: string, template: string, pass: string): Sandb
 
 const mebibytes = (bytes = 0): number => Math.round(bytes / 1_048_576);
 
-/** As lists and looks at one tell it. */
-export function infoOf({ record }: RolloutView, environment: Pick<Environment, 'template'> | null) {
+/** An open sandbox, with what it was opened with. */
+export function infoOf(
+  { record }: Pick<RolloutView, 'record'>,
+  environment: Pick<Environment, 'template'> | null,
+  row: Item | null,
+) {
   const template = environment?.template;
   return {
     templateID: record.environment,
+    ...openedWith(row, environment),
     sandboxID: record.owner.rollout,
     clientID: 'corral',
     startedAt: new Date(record.placedAtMs).toISOString(),

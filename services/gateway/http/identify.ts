@@ -10,6 +10,7 @@ import type { FleetEvent } from '#src/ports/event-log.ts';
 import { readTraceparent } from '#src/tracing/names.ts';
 import type { Caller } from '../core-interface.ts';
 import { faceOf, invalid } from './answer-failure.ts';
+import { originAddress } from './outer-door.ts';
 
 export type Authentication = {
   readonly keyRing: KeyRing;
@@ -26,7 +27,7 @@ export type RequireScope = (...scopes: readonly Scope[]) => (request: FastifyReq
 export function createRequireScope(authentication: Authentication): RequireScope {
   return (...scopes) =>
     (request) => {
-      const credentials = credentialsOf(request.headers, request.socket.remoteAddress ?? '');
+      const credentials = credentialsOf(request.headers, originAddress(request.socket));
       const keys = authentication.keyRing.keys();
       const known = {
         keys,

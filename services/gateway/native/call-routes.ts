@@ -138,8 +138,8 @@ export function callRoutes(app: App, core: GatewayCore): void {
 
 function commandOf(
   body: ExecBody,
-): Pick<ExecRequest, 'argv' | 'preferBash' | 'cwd' | 'env' | 'stdin' | 'user' | 'merge' | 'maxOutputBytes'> {
-  const { argv, command, cwd, env, stdin, user, merge, max_output_bytes } = body;
+): Omit<ExecRequest, 'rollout' | 'call' | 'timeoutMs' | 'waitMs' | 'killAtOnce'> {
+  const { argv, command, cwd, env, user, merge, binary, max_output_bytes } = body;
   if ((argv === undefined) === (command === undefined)) {
     throw invalid('give either argv or command');
   }
@@ -147,11 +147,19 @@ function commandOf(
     ...(argv === undefined ? { argv: ['sh', '-c', command ?? ''], preferBash: true } : { argv }),
     ...(cwd === undefined ? {} : { cwd }),
     ...(env === undefined ? {} : { env }),
-    ...(stdin === undefined ? {} : { stdin }),
+    ...stdinOf(body),
     ...(user === undefined ? {} : { user }),
     ...(merge === true ? { merge } : {}),
+    ...(binary === true ? { binary } : {}),
     ...(max_output_bytes === undefined ? {} : { maxOutputBytes: max_output_bytes }),
   };
+}
+
+function stdinOf({ stdin, stdin_base64 }: ExecBody): Pick<ExecRequest, 'stdin'> {
+  if (stdin_base64 === undefined) return stdin === undefined ? {} : { stdin };
+  if (stdin !== undefined) throw invalid('give either stdin or stdin_base64');
+  if (stdin_base64.length % 4 !== 0) throw invalid('stdin_base64 is not padded base64');
+  return { stdin: { base64: stdin_base64 } };
 }
 
 type Streams = Readonly<Record<OutputStream, AsyncIterable<Uint8Array> | null>>;
@@ -180,26 +188,36 @@ async function letGo(bytes: AsyncIterable<Uint8Array> | null): Promise<void> {
 }
 
 async function* pieces(answer: CallAnswer, streams: Streams): AsyncGenerator<string> {
-  const { stdout, stderr, ...rest } = answer;
-  yield JSON.stringify(rest).slice(0, -1);
-  yield* member('stdout', stdout, streams.stdout);
-  yield* member('stderr', stderr, streams.stderr);
-  yield '}';
+  const isBinary = answer.stdout_base64 !== undefined;
+  for (const stream of ['stdout', 'stderr'] as const) {
+    const name = isBinary ? (`${stream}_base64` as const) : stream;
+    const encode = isBinary ? base64Of : textOf;
+    yield stream === 'stdout' ? '{' : ',';
+    yield `"${name}":"`;
+    yield* streams[stream] === null ? [escaped(answer[name] ?? '')] : encode(streams[stream]);
+    yield '"';
+  }
+  const { stdout, stderr, stdout_base64: _out, stderr_base64: _err, ...rest } = answer;
+  const texts = isBinary ? { stdout, stderr } : {};
+  yield `,${JSON.stringify({ ...texts, ...rest }).slice(1)}`;
 }
 
-async function* member(
-  name: OutputStream,
-  text: string,
-  bytes: AsyncIterable<Uint8Array> | null,
-): AsyncGenerator<string> {
-  yield `,"${name}":"`;
-  if (bytes === null) yield escaped(text);
-  else {
-    const decoder = new TextDecoder();
-    for await (const chunk of bytes) yield escaped(decoder.decode(chunk, { stream: true }));
-    yield escaped(decoder.decode());
+async function* textOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  for await (const chunk of bytes) yield escaped(decoder.decode(chunk, { stream: true }));
+  yield escaped(decoder.decode());
+}
+
+/** Three bytes become four characters: what is left over begins the next piece. */
+async function* base64Of(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  let left = Buffer.alloc(0);
+  for await (const chunk of bytes) {
+    const all = Buffer.concat([left, chunk]);
+    const whole = all.length - (all.length % 3);
+    yield all.toString('base64', 0, whole);
+    left = all.subarray(whole);
   }
-  yield '"';
+  yield left.toString('base64');
 }
 
 const escaped = (text: string) => JSON.stringify(text).slice(1, -1);
@@ -215,6 +233,10 @@ function presentCallResult(result: CallResult): CallAnswer {
     output: result.output,
     stdout: result.stdout,
     stderr: result.stderr,
+    ...(result.base64 && {
+      stdout_base64: result.base64.stdout,
+      stderr_base64: result.base64.stderr,
+    }),
     truncated: {
       stdout: result.truncated.stdout,
       stderr: result.truncated.stderr,

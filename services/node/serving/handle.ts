@@ -16,6 +16,7 @@ export type Served = {
   readonly sandboxes: Sandboxes;
   readonly feed: Feed;
   readonly limitations: readonly string[];
+  readonly isolation: string;
 };
 
 /**
@@ -23,7 +24,7 @@ export type Served = {
  * every controller alike, and whoever asks again for a sandbox that is there has asked for nothing new.
  */
 export function createHandle(served: Served): Handle {
-  const { sandboxes, feed, limitations, data } = served;
+  const { sandboxes, feed, limitations, isolation, data } = served;
   return async (request, response) => {
     const [first, id, part, ...rest] = segments(request);
     if (first === 'sandboxes' && id !== undefined && rest.length === 0) {
@@ -34,7 +35,7 @@ export function createHandle(served: Served): Handle {
       case 'health':
         return answer(response, 204);
       case 'limitations':
-        return answer(response, 200, { limitations });
+        return answer(response, 200, { limitations, isolation });
       case 'data':
         return answer(response, 200, { data: data.states() });
       case 'sandboxes':

@@ -6,7 +6,7 @@ import type {
   GradeTurn,
   OutputStream,
 } from '#src/protocol/sandboxd/wire.ts';
-import { decodeCapture, nothingCaptured, type RawCapture } from '../command/capture.ts';
+import { decodeCapture, encodeCapture, nothingCaptured, type RawCapture } from '../command/capture.ts';
 
 /** An answer as the journal keeps it: raw bytes, whose number is known exactly; text is made of them each time it is sent. */
 export type RawAnswer = {
@@ -15,6 +15,7 @@ export type RawAnswer = {
   readonly stdout: RawCapture;
   readonly stderr: RawCapture;
   readonly evidence: CallEvidence;
+  readonly binary?: true;
   readonly kept?: NonNullable<CallAnswer['kept']>;
   readonly grade?: GradeTurn;
 };
@@ -34,8 +35,15 @@ export function reservedBytes(request: CallRequest): number {
 
 /** The same bytes every time: the same fields in the same order. */
 export function decodeAnswer(raw: RawAnswer): CallAnswer {
-  const { callId, ending, stdout, stderr, ...rest } = raw;
-  return { callId, ending, stdout: decodeCapture(stdout), stderr: decodeCapture(stderr), ...rest };
+  const { callId, ending, stdout, stderr, binary, ...rest } = raw;
+  return {
+    callId,
+    ending,
+    stdout: decodeCapture(stdout),
+    stderr: decodeCapture(stderr),
+    ...(binary && { base64: { stdout: encodeCapture(stdout), stderr: encodeCapture(stderr) } }),
+    ...rest,
+  };
 }
 
 /** Of a call that was cancelled before anything of it ran. */

@@ -14,6 +14,7 @@ import type { Queries } from '../queries/queries.ts';
 import { keptBytes, type Outputs, type RawAnswer } from './answer.ts';
 import type { BackgroundTime } from './background-time.ts';
 import type { StartCall } from './journal.ts';
+import { watchNodeDisk } from './node-disk.ts';
 
 /**
  * How calls become processes: a command as it is, a built-in tool as our helper, both under the command's user; a grade as
@@ -36,8 +37,12 @@ export function callStarter(
     const before = memory && readMemoryAccount(memory);
     const beside = roomBeside(outputs, request);
     const whole = { ...request, keepBytes: Math.max(request.keepBytes, beside) };
+    const nodeDisk = watchNodeDisk(config);
     const carriedOut = carryOut(deps, whole, { turns, queries, leftMs }, cancel);
-    const carried = await carriedOut.finally(() => background.leave());
+    const carried = await carriedOut.finally(() => {
+      background.leave();
+      nodeDisk.end();
+    });
     if (carried === 'late') {
       if (beside > 0) outputs.keep(callId, 2 * beside, null);
       background.giveBack(backgroundMs);
@@ -51,12 +56,14 @@ export function callStarter(
       durationMs,
       outOfMemoryKills: kills?.count ?? null,
       ...(kills?.lackedBy == null ? {} : { memoryLackedBy: kills.lackedBy }),
+      ...((await nodeDisk.wasFull()) && { nodeDiskFull: true as const }),
       escapedProcesses,
       backgroundProcesses,
       backgroundMs,
     };
     const graded = grade === undefined ? {} : { grade };
-    return { callId, ending, ...streams, evidence, ...graded } satisfies RawAnswer;
+    const binary = request.binary === true ? { binary: true as const } : {};
+    return { callId, ending, ...streams, evidence, ...binary, ...graded } satisfies RawAnswer;
   };
 }
 
@@ -143,7 +150,7 @@ export function execProcess(config: Config, env: NodeJS.ProcessEnv, action: Exec
     cwd,
     env: variables,
     user: processUser(config, user),
-    stdin: action.stdin,
+    stdin: typeof action.stdin === 'object' ? Buffer.from(action.stdin.base64, 'base64') : action.stdin,
     merge: action.merge === true,
   };
 }

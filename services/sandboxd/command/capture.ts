@@ -1,4 +1,4 @@
-import type { Captured } from '#src/protocol/sandboxd/wire.ts';
+import type { Captured, CapturedBytes } from '#src/protocol/sandboxd/wire.ts';
 
 /** A stream's kept bytes, exactly as long as what was kept. */
 export type RawCapture = { readonly head: Buffer; readonly tail: Buffer; readonly totalBytes: number };
@@ -131,4 +131,9 @@ export function decodeCapture(raw: RawCapture): Captured {
     totalBytes: raw.totalBytes,
     cutBytes: raw.totalBytes - raw.head.length - raw.tail.length,
   };
+}
+
+/** As base64. */
+export function encodeCapture({ head, tail }: RawCapture): CapturedBytes {
+  return { head: head.toString('base64'), tail: tail.toString('base64') };
 }

@@ -24,7 +24,7 @@ export type Entered = {
 /** The arguments of `enter`. */
 export function enterArguments(start: Entered): readonly string[] {
   const { argv, cwd, user, isInternal = false } = start;
-  const { name, ids, umask, root, mostProcesses } = user;
+  const { name, ids, umask, root, mostProcesses, largestFileBytes } = user;
   const isCommand = name === 'policy' && !isInternal;
   return [
     '--status',
@@ -37,6 +37,7 @@ export function enterArguments(start: Entered): readonly string[] {
     ...option('--uid', ids?.uid),
     ...option('--nice', isCommand ? commandNiceness : null),
     ...(isInternal ? [] : pipes(start)),
+    ...option('--fsize', largestFileBytes),
     ...option('--nproc', mostProcesses === null ? null : mostProcesses + (isInternal ? helperTasks : 0)),
     '--',
     ...argv,

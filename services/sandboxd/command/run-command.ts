@@ -17,8 +17,8 @@ import {
 } from './spawn-as.ts';
 
 export type CommandSpec = Omit<ProcessSpec, 'stdin'> & {
-  /** UTF-8 text; absent = nothing to read. */
-  readonly stdin: string | undefined;
+  /** UTF-8 text or bytes; absent = nothing to read. */
+  readonly stdin: string | Buffer | undefined;
   /** From the command's own start; our time before it is not charged. */
   readonly timeoutMs: number;
   /** Of each stream. */

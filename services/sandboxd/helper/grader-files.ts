@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { type GraderFile, longestScoreBytes } from '#src/protocol/sandboxd/wire.ts';
+import { type Content, longestScoreBytes } from '#src/protocol/sandboxd/wire.ts';
 import { reportErrno } from './print.ts';
 
 const ownOnly = 0o700;
@@ -20,7 +20,7 @@ const folders = ['files', 'bin', 'home', 'tmp'];
 type Given = {
   /** Folders of the turns before. */
   readonly earlier: readonly string[];
-  readonly files: Readonly<Record<string, GraderFile>>;
+  readonly files: Readonly<Record<string, Content>>;
   readonly programs: Readonly<Record<string, string>>;
   /** By path, what nobody else may ever read. */
   readonly told: Readonly<Record<string, string>>;
@@ -46,7 +46,7 @@ export async function placeGrader(folder: string): Promise<0 | 1> {
   }
 }
 
-function place(path: string, content: GraderFile): void {
+function place(path: string, content: Content): void {
   mkdirSync(dirname(path), { recursive: true, mode: ownOnly });
   writeFileSync(path, typeof content === 'string' ? content : Buffer.from(content.base64, 'base64'));
 }

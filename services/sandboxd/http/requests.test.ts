@@ -18,6 +18,8 @@ describe('parseCall', () => {
   it('takes an exec with all that it may say, and drops what it does not know', () => {
     const action = { ...exec, cwd: 'src', env: { A: '1' }, stdin: 'x', user: 'grader' };
     expect(parseCall({ ...call, action: { ...action, surprise: 1 } })).toEqual({ ...call, action });
+    const bytes = { ...call, binary: true, action: { ...exec, stdin: { base64: 'AA==' } } };
+    expect(parseCall(bytes)).toEqual(bytes);
   });
 
   it('takes a built-in tool with scalar arguments', () => {

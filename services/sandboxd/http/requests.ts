@@ -5,10 +5,10 @@ import {
   type CallRequest,
   type CommandUser,
   type ConfirmRequest,
+  type Content,
   type ExecAction,
   type FilePlace,
   type GradeAction,
-  type GraderFile,
   longestLifeMs,
   maxBindLabel,
   maxCallLabel,
@@ -85,8 +85,11 @@ export function parsePrepare(body: unknown): PrepareRequest {
 }
 
 export function parseCall(body: unknown): CallRequest {
-  const { digest, action, timeoutMs, keepBytes, outputBytes, label, killAtOnce, startWithinMs, overtimeMs } =
-    shape.fields(body, 'the body');
+  const { digest, action, timeoutMs, keepBytes, outputBytes, binary, label, ...start } = shape.fields(
+    body,
+    'the body',
+  );
+  const { killAtOnce, startWithinMs, overtimeMs } = start;
   return {
     digest: shape.text(digest, 'digest'),
     action: parseAction(action),
@@ -95,6 +98,7 @@ export function parseCall(body: unknown): CallRequest {
     ...(outputBytes === undefined
       ? {}
       : { outputBytes: shape.whole(outputBytes, 'outputBytes', 0, maxOutputBytes) }),
+    ...(binary === true ? { binary } : {}),
     ...(label === undefined ? {} : { label: shape.shortText(label, 'label', maxCallLabel) }),
     ...(killAtOnce === true ? { killAtOnce } : {}),
     ...(startWithinMs === undefined
@@ -159,7 +163,7 @@ function parseGraderFiles(value: unknown): GradeAction['files'] {
 const staysBelow = (path: string) =>
   !path.includes('\0') && path.split('/').every((name) => name !== '' && name !== '.' && name !== '..');
 
-const contentOf = (value: unknown, name: string): GraderFile =>
+const contentOf = (value: unknown, name: string): Content =>
   typeof value === 'string' ? value : { base64: shape.text(shape.fields(value, name)['base64'], name) };
 
 const mostPaths = 1024;
@@ -184,7 +188,7 @@ function parseExec({ argv, cwd, env, stdin, user, preferBash, merge }: shape.Fie
     argv: shape.argv(argv, 'action.argv'),
     ...(cwd === undefined ? {} : { cwd: shape.text(cwd, 'action.cwd') }),
     ...(env === undefined ? {} : { env: shape.texts(env, 'action.env') }),
-    ...(stdin === undefined ? {} : { stdin: shape.text(stdin, 'action.stdin') }),
+    ...(stdin === undefined ? {} : { stdin: contentOf(stdin, 'action.stdin') }),
     ...(user === undefined ? {} : { user: parseUser(user, 'action.user') }),
     ...(preferBash === true ? { preferBash } : {}),
     ...(merge === true ? { merge } : {}),

@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { sandboxdSettings } from '#test/fakes/sandboxd-settings.ts';
 import { readConfig } from '../config.ts';
 import { readProcessTable } from '../processes/process-table.ts';
@@ -53,13 +53,17 @@ held, number = os.open('/dev/ptmx', os.O_RDWR), array.array('i', [0])
 fcntl.ioctl(held, 0x80045430, number)
 print(number[0], flush=True)
 sys.stdin.read()`;
+import { sendSignal } from '#test/support/send-signal.ts';
 
 /** The one that was started here last: nothing else of this process starts any. */
-function readerPid(): number {
+function readerPid(): number | undefined {
   const own = readProcessTable().filter(({ parent }) => parent === process.pid);
   const readers = own.filter(({ pid }) => readFileSync(`/proc/${pid}/comm`, 'utf8').startsWith('reader'));
-  return readers.at(-1)?.pid ?? 0;
+  return readers.at(-1)?.pid;
 }
+
+/** It has its name from the moment at which it is no copy of this process any more. */
+const signalReader = (signal: NodeJS.Signals) => vi.waitFor(() => sendSignal(readerPid(), signal));
 
 it('lists names of any kind, in their order, with what they are', async () => {
   mkdirSync(at('names'));
@@ -156,14 +160,14 @@ describe('what the policy may leave there', () => {
 
 describe('a reader that does not answer', () => {
   it('was ended: the signal is the error', async () => {
-    process.kill(readerPid(), 'SIGKILL');
+    await signalReader('SIGKILL');
     expect(await errorOf(reader.stat('/'))).toMatchObject({ name: 'ReadError', code: 'SIGKILL' });
   });
 
   it('is given up, as stopped by who has its id', async () => {
     reader.close();
     reader = await startReader(config, 'policy', 50);
-    process.kill(readerPid(), 'SIGSTOP');
+    await signalReader('SIGSTOP');
     expect(await errorOf(reader.stat('/'))).toMatchObject({ name: 'ReadError', code: 'SIGSTOP' });
   });
 });

@@ -32,16 +32,17 @@ export function epochOf(sandbox: string | undefined, boot: string | undefined): 
   return where === null || which === null ? null : { sandbox: sandboxId(where), boot: bootId(which) };
 }
 
-/** The mark of a loss follows from its cause, and is not stored. */
+/** The mark of a loss follows from its cause and its evidence, and is not stored. */
 function discardedOf({ discarded }: Rollout): Discarded | null {
   if (discarded === undefined) return null;
   const code = discarded.code as FailureCode;
   const cause = textOrNull(discarded.cause) as LossCause | null;
+  const evidence = evidenceOf(textOrNull(discarded.evidence));
   return {
     code,
     cause,
-    suspected: suspectedIn({ suspected: discarded.suspected ?? null }) ?? suspectedOf(code, cause),
-    evidence: evidenceOf(textOrNull(discarded.evidence)),
+    suspected: suspectedIn({ suspected: discarded.suspected ?? null }) ?? suspectedOf(code, cause, evidence),
+    evidence,
     atMs: discarded.atMs ?? null,
   };
 }

@@ -48,6 +48,26 @@ export function graderTemplateOf(
   return { graderTemplate: { digest: digestOf(own), ...own } };
 }
 
+/** Calls are counted by gateways, what they took and printed by sandboxd. */
+function chargesForRunning(grader: Grader): boolean {
+  switch (grader.kind) {
+    case 'gate':
+      return [...grader.all, grader.grader].some(chargesForRunning);
+    case 'weighted':
+      return grader.parts.some((part) => chargesForRunning(part.grader));
+    case 'penalty':
+      return grader.time !== undefined || grader.bytes !== undefined || chargesForRunning(grader.grader);
+    case 'none':
+    case 'f1':
+    case 'recall':
+    case 'text':
+    case 'calls':
+    case 'command':
+    case 'http':
+      return false;
+  }
+}
+
 /**
  * Where commands are root, they are the user that a command grader has in the same sandbox: they can write its score, its
  * tests and its interpreter.
@@ -61,6 +81,12 @@ export function checkGraderApart(
     report(
       ['grader'],
       'runs in a sandbox whose commands are root (sandbox.run_as), and they can write its score: use grade_in: fresh, or grade by text, f1, calls or http',
+    );
+  }
+  if ((template.runAs === 'root' || template.uid === 'single') && chargesForRunning(grader)) {
+    report(
+      ['grader'],
+      'charges for time or output of commands that have the id of sandboxd (sandbox.run_as: root, sandbox.uid: single), and they can write what it reports: charge for calls alone',
     );
   }
   if (graderTemplate?.runAs === 'root') {

@@ -18,10 +18,13 @@ import type { PlacementYaml } from '../schema/placement.ts';
 import type { SandboxYaml } from '../schema/sandbox.ts';
 import { compileData } from './data.ts';
 
-/** Enough for a shell and common tools; an idle sandbox needs a tenth of the request. */
+/**
+ * Enough for a shell and common tools. A node keeps all of the memory: if it promised less, a kill for memory could be the doing of
+ * other sandboxes, and proves nothing.
+ */
 const defaults = {
   cpu: { request: '100m', limit: '1' },
-  memory: { request: '128Mi', limit: '512Mi' },
+  memory: '512Mi',
   disk: '1Gi',
   processes: 256,
   startTimeout: '60s',

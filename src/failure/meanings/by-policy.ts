@@ -101,11 +101,14 @@ export const lossByPolicy: Readonly<Record<LossCause, ByPolicy>> = {
     'No command is known to end sandboxd. If commands share its id, this is `sandbox_broken`.',
   ),
   deleted: no('Only a user with access to the engine can do it.'),
-  evicted: no(
-    'The node must be short. A sandbox may use more than it requests, within its limits, and such sandboxes are evicted first: if nodes run short, set requests to the limits.',
+  evicted: marked(
+    'What it writes, and the memory that it uses above its request, can make the node short. An eviction that a client asks for is not marked: no policy can ask.',
   ),
-  node_out_of_memory: setting(
-    'A sandbox at its own limit is killed for that, and the model caused it. If machines promise more memory than they have, many sandboxes together can use it up: set requests to the limits, and `CORRAL_NODE_MEMORY_PERCENT` to 100 on one machine.',
+  node_out_of_memory: marked(
+    'A sandbox at its own limit is killed for that, and the model caused it. A node’s event is marked, because a policy can bring the words of a shortage into the kernel’s log, and so is what sandboxd alone reports. On one machine the witness is the kernel’s account that `node` reads; if that promises more memory than it has, set `CORRAL_NODE_MEMORY_PERCENT` to 100.',
+  ),
+  node_disk_full: marked(
+    'The kubelet measures what a pod writes only now and then, so a command can fill the disk of its node until then.',
   ),
   node_drained: no('Only operators, autoscalers and the spot market drain nodes.'),
   preempted: no('The scheduler or the market decides.'),

@@ -5,8 +5,9 @@ import type { Meaning } from './meaning.ts';
 export const lossCauses = {
   sandboxd_killed: {
     means:
-      'A signal ended sandboxd, and memory was not short. If commands have sandboxd’s id and one has run, the model caused it: `sandbox_broken`, and not a loss.',
-    evidence: '`signal`; `commandsRunAs: sandboxd` if a command could have caused it.',
+      'A signal ended sandboxd. Either memory was not short, or a pod was killed for memory and it is unknown whose: its memory request is below its limit, or the node’s events cannot be read. If commands have sandboxd’s id and one has run, the model caused it: `sandbox_broken`, and not a loss.',
+    evidence:
+      '`signal`; `commandsRunAs: sandboxd` if a command could have caused it; `memoryRequest: below the limit`, or `nodeEvents` with the reason.',
     operator: 'Find the process that sends the signal.',
   },
   sandbox_exited: {
@@ -21,8 +22,9 @@ export const lossCauses = {
       'Find what deletes it: a person, a clean-up job, or an autoscaler that ignores the do-not-disrupt mark.',
   },
   evicted: {
-    means: 'The node was short of memory or disk and evicted it.',
-    evidence: 'The pod’s status and the node’s conditions.',
+    means:
+      'The node was short of memory or disk and evicted it, or a client of the API server’s eviction did. The first is marked: what ran in the sandbox may have made the node short.',
+    evidence: 'The pod’s status and the node’s conditions; `suspected` if the node was short.',
     operator: 'Raise the environment’s requests to what it uses, so that nodes are not overcommitted.',
   },
   preempted: {
@@ -67,7 +69,7 @@ export const lossCauses = {
     means:
       'The machine had no memory left, and its kernel killed a process in this sandbox, which was below its own limit. Kernels choose commands first. A call whose command was killed is lost, too, because its result is unknown.',
     evidence:
-      '`memoryLackedBy: machine` with `outOfMemoryKills`; `endedByNode: machine_out_of_memory` if `node` read it in the kernel’s log; `seen_by` and `outOfMemoryKills` if sandboxd noticed it at the end of a call; `nodeEvent` if the cluster reported it.',
+      '`memoryLackedBy: machine` with `outOfMemoryKills`; `endedByNode: machine_out_of_memory` if `node` read it in the kernel’s log; `seen_by` and `outOfMemoryKills` if sandboxd noticed it at the end of a call; `nodeEvent` if the cluster reported it. It is marked unless `node` itself counted the kill: a policy can bring about the node’s event and, with sandboxd’s id, its report.',
     operator:
       'The machine promises more memory than it has: raise the environments’ memory `request`, or place fewer sandboxes there.',
   },
@@ -76,6 +78,13 @@ export const lossCauses = {
       'The sandbox exceeded its disk limit, and the cluster evicted it. After the first call the model caused it, by the call or by a process that it left behind: `sandbox_broken`, and not a loss.',
     evidence: '`podMessage`: the kubelet’s message with the limit.',
     operator: 'Raise the environment’s `disk` if its tasks need more.',
+  },
+  node_disk_full: {
+    means:
+      'The disk that the sandbox shares with the other pods of its node was full while a call ran: less than 1 % of blocks or inodes was left. Writes may have failed that the sandbox’s own limit allows, so the result of the call is unknown.',
+    evidence: '`seen_by`: `gateway`, `controller` or `grading`. sandboxd looks four times a second.',
+    operator:
+      'Find the pod that fills the disk. Give sandboxes volumes with a size of their own, or nodes with project quotas, so that no sandbox can use more than its `disk`.',
   },
   expired: {
     means: 'Its hard life was over and it ended itself.',

@@ -50,10 +50,13 @@ export type NetworkUpdate = Static<typeof NetworkUpdate>;
 
 export const ListQuery = Type.Object({
   metadata: Type.Optional(Type.String()),
-  state: Type.Optional(Type.Unknown()),
+  state: Type.Optional(Type.String()),
+  template: Type.Optional(Type.String()),
+  startedAfter: Type.Optional(Type.String()),
   nextToken: Type.Optional(Type.String({ pattern: '^\\d{0,16}$' })),
   limit: Type.Optional(Type.String()),
 });
+export type ListQuery = Static<typeof ListQuery>;
 
 export const ListHeaders = Type.Object({
   'x-next-token': Type.Optional(

@@ -59,6 +59,7 @@ export const SandboxInfo = Type.Object(
     diskSizeMB: Type.Number(),
     state: Type.Literal('running'),
     envdVersion: Text,
+    metadata: Type.Optional(Type.Record(Text, Type.Unknown())),
   },
   { title: 'E2bSandboxInfo' },
 );

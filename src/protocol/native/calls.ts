@@ -3,6 +3,9 @@ import { EpochAnswer, nullable } from './parts.ts';
 
 const closed = { additionalProperties: false };
 
+/** What generators turn into the type of bytes. */
+const base64 = { contentEncoding: 'base64' };
+
 /** Longest timeout of one command on this face. */
 const longestCommandS = 3600;
 export const longestCommandMs = longestCommandS * 1000;
@@ -24,10 +27,18 @@ export const ExecBody = Type.Object(
     cwd: Type.Optional(Type.String({ minLength: 1 })),
     env: Type.Optional(Type.Record(Type.String(), Type.String())),
     stdin: Type.Optional(Type.String()),
+    stdin_base64: Type.Optional(
+      Type.String({ ...base64, pattern: '^[A-Za-z0-9+/]*={0,2}$', description: 'bytes in place of `stdin`' }),
+    ),
     timeout_s: TimeoutS,
     user: Type.Optional(Type.Union([Type.Literal('policy'), Type.Literal('root')])),
     merge: Type.Optional(
       Type.Boolean({ description: 'stderr comes in stdout, in the order of writing; default: false' }),
+    ),
+    binary: Type.Optional(
+      Type.Boolean({
+        description: 'the answer has `stdout_base64` and `stderr_base64`, and empty texts; default: false',
+      }),
     ),
     max_output_bytes: Type.Optional(
       Type.Integer({
@@ -57,6 +68,8 @@ export const CallAnswer = Type.Object(
     output: Type.String({ description: 'the text for the model' }),
     stdout: Type.String(),
     stderr: Type.String(),
+    stdout_base64: Type.Optional(Type.String({ ...base64, description: 'of a command with `binary`' })),
+    stderr_base64: Type.Optional(Type.String(base64)),
     truncated: Type.Object({ stdout: Type.Boolean(), stderr: Type.Boolean(), total_bytes: Type.Number() }),
     timed_out: Type.Boolean(),
     oom_killed: Type.Boolean(),

@@ -139,6 +139,7 @@ const lossCauses = {
   out_of_memory: true,
   node_out_of_memory: true,
   out_of_disk: true,
+  node_disk_full: true,
   expired: true,
 } as const satisfies Record<LossCause, true>;
 

@@ -38,7 +38,11 @@ export type LabelBody = Static<typeof LabelBody>;
 export const ListAnswer = Type.Object({ sandboxes: SandboxList });
 export type ListAnswer = Static<typeof ListAnswer>;
 
-export const LimitationsAnswer = Type.Object({ limitations: Type.Array(Type.String()) });
+export const LimitationsAnswer = Type.Object({
+  limitations: Type.Array(Type.String()),
+  /** In one line: which users a sandbox's processes are, and whether its limits hold. */
+  isolation: Type.String(),
+});
 export type LimitationsAnswer = Static<typeof LimitationsAnswer>;
 
 export const DataAnswer = Type.Object({ data: Type.Array(DataStateBody) });

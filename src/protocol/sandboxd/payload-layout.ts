@@ -74,10 +74,11 @@ const loadedArgv = (mountPoint: string, program: string): readonly string[] => [
 
 /**
  * Few threads, since each counts toward the sandbox's process limit; a young generation of the smallest size, since an
- * idle daemon shall cost little and a busy one only copies bytes. No flag that changes what V8 compiles, such as
+ * idle daemon shall cost little and a busy one only copies bytes. SIGUSR1 would open Node's inspector to processes that can signal
+ * sandboxd, and with it all that sandboxd knows. No flag that changes what V8 compiles, such as
  * `--expose-gc`: with it none of the code that Node has compiled already is taken, and a start costs twice as much.
  */
-const nodeFlags = ['--max-semi-space-size=1', '--v8-pool-size=1'];
+const nodeFlags = ['--max-semi-space-size=1', '--v8-pool-size=1', '--disable-sigusr1'];
 
 /** How to start sandboxd where the payload is mounted at `mountPoint`. */
 export function sandboxdArgv(mountPoint: string): readonly string[] {

@@ -216,8 +216,8 @@ export type ExecAction = {
   readonly cwd?: string;
   /** Added to the user's environment. */
   readonly env?: Readonly<Record<string, string>>;
-  /** UTF-8 text for stdin; closed at once when absent. */
-  readonly stdin?: string;
+  /** What it reads on stdin, which is closed at once when absent. An older sandboxd refuses bytes. */
+  readonly stdin?: Content;
   readonly user?: CommandUser;
   /**
    * `argv` is `sh -c TEXT` only because the caller gave a text: it runs in bash if the image has bash. An older sandboxd ignores
@@ -269,15 +269,15 @@ export type GradeAction = {
   readonly turn: number;
   readonly argv: readonly string[];
   /** The grader's own files by relative path. One of before takes texts alone, and names without folders; it refuses the rest. */
-  readonly files: Readonly<Record<string, GraderFile>>;
+  readonly files: Readonly<Record<string, Content>>;
   /** UTF-8 text for stdin. */
   readonly stdin: string;
   /** JSON for the file that `CORRAL_ROLLOUT` names; a grader that does not ask for it has neither. */
   readonly rollout?: string;
 };
 
-/** A file's text, or bytes that are none. */
-export type GraderFile = string | { readonly base64: string };
+/** Text, or any bytes. */
+export type Content = string | { readonly base64: string };
 
 /**
  * What is to be taken out for a grader elsewhere. Relative paths are below the workspace; `*` stands for anything in one name;
@@ -319,6 +319,8 @@ export type CallRequest = {
    * than `keepBytes`; an older sandboxd does not look at it.
    */
   readonly outputBytes?: number;
+  /** The answer has its streams as bytes too ({@link CallAnswer.base64}); an older sandboxd ignores this. */
+  readonly binary?: true;
   /** Kept and told in {@link Identity}: the tool's name. At most {@link maxCallLabel} characters. */
   readonly label?: string;
   /** At its timeout the tree is killed at once, without SIGTERM and the grace before; an older sandboxd gives both. */
@@ -373,11 +375,16 @@ export type Captured = {
   readonly cutBytes: number;
 };
 
+/** As {@link Captured}, without a loss where the bytes are not UTF-8. */
+export type CapturedBytes = { readonly head: string; readonly tail: string };
+
 export type CallAnswer = {
   readonly callId: string;
   readonly ending: Ending;
   readonly stdout: Captured;
   readonly stderr: Captured;
+  /** The kept bytes of both streams, if the request asked for them. */
+  readonly base64?: Readonly<Record<OutputStream, CapturedBytes>>;
   readonly evidence: CallEvidence;
   /** Bytes of each stream that `/output` has, where that is more than this answer carries. */
   readonly kept?: Readonly<Record<OutputStream, number>>;
@@ -391,6 +398,8 @@ export type CallEvidence = {
   readonly outOfMemoryKills: number | null;
   /** Who lacked it, where something was killed: the sandbox at its own limit, or the machine; an older sandboxd does not say. */
   readonly memoryLackedBy?: 'sandbox' | 'machine';
+  /** The disk that the sandbox shares with others of its node was full while the call ran. */
+  readonly nodeDiskFull?: true;
   /** Processes of the call that were still alive after the whole tree was killed. */
   readonly escapedProcesses: number;
   /** Processes of the call that went on in the background when it was answered. */

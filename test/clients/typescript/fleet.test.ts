@@ -301,6 +301,25 @@ describe('a rollout', () => {
     expect(rollout.discarded).toBeNull();
   });
 
+  it('gives bytes to a command and has its output as bytes', async () => {
+    await using rollout = open('counting');
+    const bytes = Uint8Array.from({ length: 256 }, (_, at) => at);
+    const echoed = await rollout.exec("cat; printf '\\377' >&2", { stdin: bytes, binary: true });
+    expect([echoed.stdoutBytes, echoed.stderrBytes]).toEqual([bytes, Uint8Array.of(255)]);
+    expect(echoed.stderr).toBe('\ufffd');
+    const large = "head -c 3000000 /dev/zero | tr '\\0' '\\377'";
+    const whole = await rollout.exec(large, { binary: true, maxOutputBytes: 10_000_000 });
+    expect([whole.stdoutBytes?.length, whole.stdoutBytes?.every((byte) => byte === 255)]).toEqual([
+      3_000_000,
+      true,
+    ]);
+    const cut = await rollout.exec(large, { binary: true, maxOutputBytes: 100 });
+    expect([cut.stdoutBytes?.length, cut.truncated.stdout]).toEqual([100, true]);
+    expect((await rollout.exec('cat', { stdin: 'text' })).stdoutBytes).toBeNull();
+    const nowhere = await rollout.exec('true', { cwd: '/nowhere', binary: true });
+    expect([nowhere.outcome, nowhere.stdoutBytes?.length]).toEqual(['refused', 0]);
+  });
+
   it('is refused by name if its environment gives less than its task requires', async () => {
     await using rollout = open('own-score', { requires: { memory_bytes: 65 * 1024 ** 3 } });
     await expect(rollout.open()).rejects.toMatchObject({ requirement: 'memory', fix: /sandbox.memory/ });

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type ExtraGateway, startExtraGateway } from '#loadtest/fleet/extra-gateway.ts';
 import { expectFailure, type Faces, facesOf, toldNothingRan } from '#test/support/faces.ts';
 import { type FleetOfTest, shellEnvironment, startFleetOfTest } from '#test/support/fleet.ts';
+import { sendSignal } from '#test/support/send-signal.ts';
 
 /** A gateway that holds two requests at once, lets a tenant keep rows of 3 MB, and finishes what it holds when it is stopped. */
 const settings = {
@@ -61,7 +62,7 @@ test('a gateway that holds as much as it may: 503 on both faces, and what it hol
 
 test('a gateway that was told to stop: 503 for what is new, and what it holds is answered', async () => {
   const last = await hold('last');
-  process.kill(small.pid() ?? 0, 'SIGTERM');
+  sendSignal(small.pid(), 'SIGTERM');
   await expect.poll(async () => (await faces.native.get('/readyz')).status).toBe(503);
   const told = await faces.rft.call({ trace: 'late', call: 'c1', command: 'echo hi' });
   expectFailure(told, { ...toldNothingRan, code: 'shutting_down' });

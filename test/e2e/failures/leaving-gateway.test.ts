@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type ExtraGateway, startExtraGateway } from '#loadtest/fleet/extra-gateway.ts';
 import { type FleetOfTest, shellEnvironment, startFleetOfTest } from '#test/support/fleet.ts';
+import { sendSignal } from '#test/support/send-signal.ts';
 
 const [drainDelayMs, graceMs] = [5_000, 2_000];
 const rollouts = ['a', 'b', 'c', 'd', 'e'];
@@ -89,7 +90,7 @@ test('SIGTERM under a hundred held calls and new ones: nobody sees a reset, and 
   for (const trace of rollouts) {
     await expect.poll(() => viewOf(trace)).toMatchObject({ in_flight: callsEach });
   }
-  process.kill(leaving.pid() ?? 0, 'SIGTERM');
+  sendSignal(leaving.pid(), 'SIGTERM');
   const lanes = await Promise.all([lane(kept, 'f', 'kept'), lane(false, 'f', 'new')]);
   for (const told of lanes) {
     expect(told.slice(0, -1).every(({ status }) => status === 200)).toBe(true);

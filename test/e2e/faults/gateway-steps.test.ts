@@ -5,6 +5,7 @@ import { startExtraGateway } from '#loadtest/fleet/extra-gateway.ts';
 import { facesOf, type RftCall } from '#test/support/faces.ts';
 import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
 import { type Held, type RedisProxy, standBeforeRedis } from '#test/support/redis-proxy.ts';
+import { sendSignal } from '#test/support/send-signal.ts';
 
 /** The score is how often a command has run. */
 const environment = `
@@ -37,7 +38,7 @@ async function sendToDoomed(call: RftCall, script: string, what: Held): Promise<
       .rft.call(call)
       .catch(() => 'connection lost');
     await reached;
-    process.kill(doomed.pid() ?? 0, 'SIGKILL');
+    sendSignal(doomed.pid(), 'SIGKILL');
     return await heard;
   } finally {
     await doomed.stop();

@@ -2,6 +2,7 @@ import { chmodSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { sandboxdOf } from '#loadtest/fleet/sandbox-of.ts';
 import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
+import { sendSignal } from '#test/support/send-signal.ts';
 
 /** Nothing is warm, and a start takes long enough to be caught in the middle. */
 const environment = `
@@ -62,7 +63,7 @@ test('a sandbox killed while it starts: another is started, the caller notices n
 test('a sandbox that hangs while it starts: given up at its start timeout, and another serves the call', async () => {
   const held = call('hangs');
   const { sandbox, pid } = await starting();
-  process.kill((await sandboxdOf({ pid })) ?? 0, 'SIGSTOP');
+  sendSignal(await sandboxdOf({ pid }), 'SIGSTOP');
   await expectServedElsewhere('hangs', held, sandbox);
 });
 

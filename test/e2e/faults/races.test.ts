@@ -5,6 +5,7 @@ import { expectFailure, type Faces, facesOf } from '#test/support/faces.ts';
 import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
 import { partPid } from '#test/support/parts-of-fleet.ts';
 import { standBefore } from '#test/support/sandbox-proxy.ts';
+import { sendSignal } from '#test/support/send-signal.ts';
 
 /** The score is how often commands have run. `single` has room for one rollout at a time; `brief` idles out quickly. */
 const environment = (name: string, pool: string, limits = '') => `
@@ -136,7 +137,7 @@ test('a grant to a gateway that died: the repeat at the other gateway gets it, a
   expect((await corral.rft.call(single('holder'))).status).toBe(200);
   const waiting = other.rft.call(single('waiter')).catch(() => 'connection lost');
   await expect.poll(() => viewOf('waiter')).toMatchObject({ state: 'waiting' });
-  process.kill(extra.pid() ?? 0, 'SIGKILL');
+  sendSignal(extra.pid(), 'SIGKILL');
   expect(await waiting).toBe('connection lost');
   await corral.native.post('/v1/rollouts/holder/finish', {});
   await expect.poll(() => viewOf('waiter')).toMatchObject({ state: 'claimed', in_flight: 0 });

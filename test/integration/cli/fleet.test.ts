@@ -1,9 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { X509Certificate } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { Agent, request } from 'undici';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Fleet, type FleetEvent, startFleet } from '#cli/fleet/start-fleet.ts';
 import type { UpSummary } from '#cli/up/summary.ts';
@@ -40,7 +42,7 @@ afterEach(async () => {
   rmSync(root, { recursive: true, force: true });
 });
 
-async function callShell(url: string, key: string, trace: string, command: string) {
+async function callShell(url: string, key: string, trace: string, command: string, ca?: string) {
   const body = {
     type: 'function_call',
     id: 'fc_1',
@@ -49,17 +51,27 @@ async function callShell(url: string, key: string, trace: string, command: strin
     arguments: { command },
     trace_id: trace,
   };
-  const response = await fetch(`${url}/rft/shell/tools/shell`, {
+  const dispatcher = new Agent({ connect: { ca } });
+  const response = await request(`${url}/rft/shell/tools/shell`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
     body: JSON.stringify({ ...body, item: { id: '1', answer: 'x' } }),
+    dispatcher,
   });
-  return { status: response.status, body: (await response.json()) as { output?: string } };
+  const answer = (await response.body.json()) as { output?: string };
+  await dispatcher.close();
+  return { status: response.statusCode, body: answer };
 }
 
 /** Waits for `up --json` to print its summary; its remarks are kept for a failing test's message. */
-async function startUp(): Promise<{ process: ChildProcess; summary: UpSummary; remarks: readonly string[] }> {
-  const args = ['cli/main.ts', 'up', '--json', '--port', '0', '--state', stateDir()];
+type Up = {
+  readonly process: ChildProcess;
+  readonly summary: UpSummary;
+  readonly remarks: readonly string[];
+};
+
+async function startUp(...more: readonly string[]): Promise<Up> {
+  const args = ['cli/main.ts', 'up', '--json', '--port', '0', '--state', stateDir(), ...more];
   const child = spawn(process.execPath, [...args, '--environments', environmentsDir()], { cwd: repository });
   up = child;
   const remarks: string[] = [];
@@ -102,6 +114,23 @@ test('a fleet answers a tool call, survives the death of its gateway, and leaves
   await fleet.stop();
   expect(await fleetLeftBy(stateDir())).toEqual([]);
   expect(readdirSync(stateDir())).not.toContain('up.lock');
+});
+
+test('a fleet for other machines refuses to start without a key, and takes that key over TLS, not the development key', async () => {
+  await expect(startUp('--host', '0.0.0.0')).rejects.toThrow('only keys of a key file are valid');
+  const { summary } = await startUp('--host', '0.0.0.0', '--first-key');
+  const { beyond, apiKey } = summary;
+  expect(beyond?.reach).toMatch(/^(every machine|this machine only)/);
+  const certificate = readFileSync(join(stateDir(), 'tls/certificate.pem'), 'utf8');
+  expect(new X509Certificate(certificate).fingerprint256).toBe(beyond?.fingerprint);
+  const url = beyond?.url.replace('0.0.0.0', 'localhost') ?? '';
+  expect(await callShell(url, beyond?.firstKey ?? '', 't1', 'echo hello', certificate)).toMatchObject({
+    status: 200,
+    body: { output: 'hello\n' },
+  });
+  expect(await callShell(url, apiKey, 't2', 'echo hello', certificate)).toMatchObject({ status: 503 });
+  await expect(callShell(url, apiKey, 't2', 'echo hello')).rejects.toThrow('self-signed certificate');
+  expect(await callShell(summary.gatewayUrl, apiKey, 't2', 'echo hello')).toMatchObject({ status: 200 });
 });
 
 test('a second up on the same folder is refused, and Ctrl-C ends the first within seconds', async () => {

@@ -78,7 +78,7 @@ test('a command is run with the variables of its sandbox and its own, in time fo
   expect(dataIn(told)).toEqual({ stdout: 'hi\n', stderr: '', exitCode: 0 });
   const [caller, asked] = gateway.core.calls.find(({ method }) => method === 'exec')?.args ?? [];
   expect(caller).toMatchObject({ face: 'e2b', tenant: 'acme', run: 'nightly' });
-  expect(asked).toMatchObject({ env: { TASK: '1', B: '2' }, timeoutMs: 3_900, killAtOnce: true });
+  expect(asked).toMatchObject({ env: { TASK: '1', B: '2' }, timeoutMs: 4_500, killAtOnce: true });
 });
 
 test.each(['2592000000', '9999999999'])(

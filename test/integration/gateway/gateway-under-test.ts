@@ -1,6 +1,6 @@
 import type { RunRoutesDeps } from '#services/gateway/native/run-routes.ts';
 import type { Leaving } from '#services/gateway/http/leave.ts';
-import { createGatewayServer, type GatewayParts } from '#services/gateway/server.ts';
+import { createGatewayServer, type GatewayParts, type GatewayServer } from '#services/gateway/server.ts';
 import { createGatewayPrometheus } from '#src/adapters/prometheus/gateway-prometheus.ts';
 import { createKey, type ApiKey, type Scope } from '#src/access/keys.ts';
 import { productionTimings } from '#src/model/timings.ts';
@@ -20,6 +20,7 @@ export type GatewayUnderTest = {
   readonly events: readonly FleetEvent[];
   readonly url: string;
   readonly port: number;
+  readonly listenBeyond: GatewayServer['listenBeyond'];
   readonly stop: (graceMs: number, leaving?: Partial<Leaving>) => Promise<void>;
   /** Headers of a key with these scopes. */
   readonly headersOf: (...scopes: Scope[]) => Record<string, string>;
@@ -78,7 +79,12 @@ export async function startGateway(
     runs: { ...emptyRuns, record: (event) => void events.push(event), clock: systemClock },
     fleet: { fleet: 'test', look: () => Promise.reject(new Error('no fleet is watched here')) },
     events: { tell: tellNothing, answerPeer: () => null },
-    e2b: { aliases: rememberedAliases(), random: systemRandom, tokens: fleetTokens },
+    e2b: {
+      aliases: rememberedAliases(),
+      rows: { row: () => Promise.resolve(null) },
+      random: systemRandom,
+      tokens: fleetTokens,
+    },
     authentication: {
       keyRing: { keys: () => keys, refresh: () => Promise.resolve('unchanged') },
       developmentKey,
@@ -102,7 +108,15 @@ export async function startGateway(
   const url = await server.listen('127.0.0.1', 0);
   const stop: GatewayUnderTest['stop'] = (graceMs, leaving = {}) =>
     server.stop({ drainDelayMs: 0, graceMs, hurry: new AbortController().signal, ...leaving });
-  return { core, events, url, port: Number(new URL(url).port), stop, headersOf };
+  return {
+    core,
+    events,
+    url,
+    port: Number(new URL(url).port),
+    listenBeyond: (settings) => server.listenBeyond(settings),
+    stop,
+    headersOf,
+  };
 }
 
 /** Signs passes as a gateway of one fleet does. */

@@ -250,6 +250,34 @@ describe('calls', () => {
     gateway.core.result = aCallResult();
   });
 
+  it('exec takes and returns bytes as base64, also what comes from the sandbox', async () => {
+    const path = '/v1/rollouts/trace_1/exec';
+    const bytes = Buffer.from(Array.from({ length: 70_000 }, (_, at) => at % 251));
+    const base64 = { stdout: '/w==', stderr: '' };
+    gateway.core.result = aCallResult({ stdout: '', base64 });
+    const asked = { call_id: 'call_1', command: 'cat', stdin_base64: 'AP8=', binary: true };
+    expect(await send('POST', path, asked)).toMatchObject({
+      status: 200,
+      body: { stdout: '', stdout_base64: '/w==', stderr_base64: '' },
+    });
+    expect(gateway.core.calls[0]?.args[1]).toMatchObject({ stdin: { base64: 'AP8=' }, binary: true });
+    gateway.core.result = aCallResult({ stdout: '', base64, kept: { stdout: bytes.length, stderr: 0 } });
+    // Pieces whose lengths three does not divide.
+    gateway.core.file = [bytes.subarray(0, 4), bytes.subarray(4, 5), bytes.subarray(5)];
+    expect(await send('GET', '/v1/rollouts/trace_1/calls/call_1')).toMatchObject({
+      body: {
+        stdout: '',
+        stderr: '',
+        stdout_base64: bytes.toString('base64'),
+        stderr_base64: '',
+        exit_code: 0,
+      },
+    });
+    for (const wrong of [{ stdin: 'x' }, { stdin_base64: 'AP8' }, { stdin_base64: 'A_8=' }])
+      expect((await send('POST', path, { ...asked, ...wrong })).status).toBe(400);
+    gateway.core.result = aCallResult();
+  });
+
   it('exec takes an argv or a shell command, not both', async () => {
     await send('POST', '/v1/rollouts/trace_1/exec', {
       call_id: 'c1',

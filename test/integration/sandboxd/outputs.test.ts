@@ -76,3 +76,26 @@ it('a third at the same time keeps what an answer carries, and says that it was 
   expect(third.stdout).toMatchObject({ totalBytes: 5000, cutBytes: 4000 });
   await Promise.all(held);
 });
+
+/** Each byte that there is; a quarter of them is not UTF-8 in any order. */
+const everyByte = Uint8Array.from({ length: 256 }, (_, at) => at);
+
+it('bytes that are not UTF-8 go in and come out as they are', async () => {
+  const base64 = Buffer.from(everyByte).toString('base64');
+  const call = { ...aShellCall('cat; printf "\\377" >&2', { stdin: { base64 } }), binary: true } as const;
+  const answer = await sandboxd.link.call(sandboxd.target, callId('bytes'), call, 60_000, signal);
+  expect(answer).toMatchObject({
+    stdout: { totalBytes: 256 },
+    base64: { stdout: { head: base64, tail: '' }, stderr: { head: '/w==', tail: '' } },
+  });
+});
+
+it('of bytes beyond the limit head and tail stay as they are', async () => {
+  const shell = aShellCall('head -c 300 /dev/zero; printf "\\376\\377"', { keepBytes: 4 });
+  const call = { ...shell, binary: true } as const;
+  const answer = await sandboxd.link.call(sandboxd.target, callId('cut-bytes'), call, 60_000, signal);
+  expect(answer).toMatchObject({
+    stdout: { totalBytes: 302, cutBytes: 298 },
+    base64: { stdout: { head: 'AAA=', tail: '/v8=' } },
+  });
+});

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import signal
+from base64 import b64decode
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar, cast, get_args
 
 from .errors import Admitted, Blame, Failure
@@ -57,6 +58,9 @@ class CallResult:
     """How long the fleet took beside the command; never charged to the command's own timeout."""
     sandbox: str | None
     replayed: bool
+    stdout_bytes: bytes | None = None
+    """What was kept of stdout as bytes, without a mark where it was cut; of a command with `binary=True`."""
+    stderr_bytes: bytes | None = None
 
     @property
     def return_code(self) -> int:
@@ -129,6 +133,7 @@ def read_call(body: Json) -> CallResult:
     epoch = _nullable(_object, body, "epoch")
     signal_name = _nullable(_text, body, "signal")
     outcome = _one_of(body, "outcome", get_args(Outcome))
+    stdout, stderr = _bytes(body, "stdout"), _bytes(body, "stderr")
     exited = _exit_code(_nullable(_number, body, "exit_code"), signal_name)
     return CallResult(
         call_id=_text(body, "call_id"),
@@ -138,8 +143,8 @@ def read_call(body: Json) -> CallResult:
         exit_code=exited if outcome == "completed" else None,
         signal=signal_name,
         output=_text(body, "output"),
-        stdout=_marked(_text(body, "stdout"), "stdout", truncated.stdout),
-        stderr=_marked(_told(body, outcome), "stderr", truncated.stderr),
+        stdout=_marked(_shown(body, "stdout", stdout), "stdout", truncated.stdout),
+        stderr=_marked(_told(body, outcome, stderr), "stderr", truncated.stderr),
         truncated=truncated,
         timed_out=_bool(body, "timed_out"),
         oom_killed=_bool(body, "oom_killed"),
@@ -147,12 +152,43 @@ def read_call(body: Json) -> CallResult:
         waited_s=_number(body, "waited_ms") / 1000,
         sandbox=None if epoch is None else _text(epoch, "sandbox"),
         replayed=_bool(body, "replayed"),
+        stdout_bytes=stdout,
+        stderr_bytes=stderr,
     )
 
 
-def _told(body: Json, outcome: Outcome) -> str:
+def read_binary_call(body: Json) -> CallResult:
+    """Of a command with `binary`. If nothing ran there are only texts, and so in a sandbox of an older fleet: there bytes that
+    are not UTF-8 are lost, and the stream counts as cut."""
+    call = read_call(body)
+    if call.stdout_bytes is not None:
+        return call
+    texts = {stream: _text(body, stream) for stream in ("stdout", "stderr")}
+    lost = {stream: "\ufffd" in text for stream, text in texts.items()}
+    cut = call.truncated
+    return replace(
+        call,
+        stdout_bytes=texts["stdout"].encode(),
+        stderr_bytes=texts["stderr"].encode(),
+        truncated=Truncated(cut.stdout or lost["stdout"], cut.stderr or lost["stderr"], cut.total_bytes),
+    )
+
+
+def _bytes(body: Json, stream: str) -> bytes | None:
+    text = _optional(_text, body, f"{stream}_base64")
+    try:
+        return b64decode(text, validate=True) if text is not None else None
+    except ValueError:
+        raise NotCorral(f"{stream} of the answer is not base64") from None
+
+
+def _shown(body: Json, stream: str, raw: bytes | None) -> str:
+    return raw.decode(errors="replace") if raw is not None else _text(body, stream)
+
+
+def _told(body: Json, outcome: Outcome, raw: bytes | None) -> str:
     """The stream, or why nothing ran: else a framework that shows only streams shows an exit code without a reason."""
-    stderr = _text(body, "stderr")
+    stderr = _shown(body, "stderr", raw)
     return _text(body, "output") if outcome == "refused" and stderr == "" else stderr
 
 

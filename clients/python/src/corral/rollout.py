@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 from types import TracebackType
 from typing import Any, Final, Literal, Self, TypeVar
 
@@ -27,6 +28,7 @@ from .results import (
     NotCorral,
     Opened,
     Verdict,
+    read_binary_call,
     read_call,
     read_grade,
     read_opened,
@@ -50,7 +52,7 @@ from .routes import (
     Route,
 )
 from .waiting import logging_why
-from .writing import check_bounds, check_command, check_path, check_sample, json_text, readable
+from .writing import check_bounds, check_command, check_path, check_sample, json_text, readable, stdin_fields
 
 log = logging.getLogger("corral")
 T = TypeVar("T")
@@ -150,10 +152,11 @@ class Rollout:
         *,
         cwd: str | None = None,
         env: Mapping[str, str] | None = None,
-        stdin: str | None = None,
+        stdin: str | bytes | None = None,
         timeout_s: float | None = None,
         user: Literal["policy", "root"] | None = None,
         merge: bool = False,
+        binary: bool = False,
         max_output_bytes: int | None = None,
         probe: bool = False,
         call_id: str | None = None,
@@ -162,21 +165,25 @@ class Rollout:
 
         `timeout_s`: of the command alone; 120 without it.
         `merge`: stderr comes in `stdout`, in the order of writing.
+        `binary`: the result has `stdout_bytes` and `stderr_bytes`.
         `max_output_bytes`: kept of each stream, 10 MiB at most; without it what the environment keeps.
         `probe`: an adapter's own question to the sandbox. If it is `Misuse`, the rollout can still be graded."""
         argv = [command] if isinstance(command, str) else list(command)
-        check_command(argv, env or {}, [cwd or "", stdin or ""])
+        given = stdin_fields(stdin)
+        check_command(argv, env or {}, [cwd or "", *given.values()])
         check_bounds(timeout_s, call_id, user, max_output_bytes)
         body = {
             **({"command": command} if isinstance(command, str) else {"argv": argv}),
             **({"cwd": cwd} if cwd else {}),
             **({} if env is None else {"env": dict(env)}),
-            **({} if stdin is None else {"stdin": stdin}),
+            **given,
             **({} if user is None else {"user": user}),
             **({"merge": True} if merge else {}),
+            **({"binary": True} if binary else {}),
             **({} if max_output_bytes is None else {"max_output_bytes": max_output_bytes}),
         }
-        return await self._run(EXEC, body, timeout_s, call_id, is_probe=probe)
+        read = read_binary_call if binary else read_call
+        return await self._run(EXEC, body, timeout_s, call_id, read=read, is_probe=probe)
 
     async def call(
         self,
@@ -252,13 +259,15 @@ class Rollout:
         """Lets the sandbox go. Idempotent, goes on when it is cancelled, and never raises: what was scored stays scored, and
         what could not be told now is told again at the end of the process."""
         self._is_over = True
+        if not (self._finishing or is_held(self._held)):
+            return
         if self._finishing is None:
             self._finishing = (await pool_of_loop()).spawn(self._finish())
         await asyncio.shield(self._finishing)
 
     async def _open(self) -> Opened:
-        hold(self._held)
         pool = await pool_of_loop()
+        hold(self._held)
         asked = Asked(OPEN, OPEN.path, text=json_text(self._open_body))
         try:
             reply = await self._barring(pool, asked)
@@ -281,6 +290,7 @@ class Rollout:
         timeout_s: float | None,
         call_id: str | None,
         *,
+        read: Callable[[dict[str, Any]], CallResult] = read_call,
         is_probe: bool = False,
     ) -> CallResult:
         """Sends the call until it has settled. Its id stays the same, so it runs at most once whatever breaks meanwhile."""
@@ -295,15 +305,14 @@ class Rollout:
             # A caller that stops waiting for a command means it to stop, and not to run on next to the following one.
             await self._give_up(self._asked(CANCEL, call_id=call), began_s)
             raise
-        return self._read(read_call, reply)
+        return self._read(read, reply)
 
     async def _settled(self, asked: Asked, call: str) -> Reply:
-        clock = asyncio.get_running_loop().time
-        until = clock() + LONGEST_WORK_S
+        until = monotonic() + LONGEST_WORK_S
         reply = await self._act(asked)
         while reply.status == 202:
             asked = replace(asked, is_new_id=True)
-            if clock() > until:
+            if monotonic() > until:
                 raise self._bar(
                     Discarded(own_failure("still_running", "the call does not end", "infrastructure"))
                 )
@@ -312,9 +321,9 @@ class Rollout:
 
     async def _repeated(self, asked: Asked) -> Reply:
         """For what is known by its rollout alone: sent again while its work goes on."""
-        until = asyncio.get_running_loop().time() + LONGEST_WORK_S
+        until = monotonic() + LONGEST_WORK_S
         reply = await self._act(asked)
-        while reply.status == 202 and asyncio.get_running_loop().time() < until:
+        while reply.status == 202 and monotonic() < until:
             reply = await self._act(asked)
         return reply
 

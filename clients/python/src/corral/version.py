@@ -2,5 +2,5 @@
 
 from typing import Final
 
-__version__: Final = "0.1.0"
+__version__: Final = "0.2.0"
 USER_AGENT: Final = f"corral-python/{__version__}"

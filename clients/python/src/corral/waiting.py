@@ -1,7 +1,8 @@
 """Logs why rollouts still wait for their sandbox, while their first call is held.
 
 A request may be held for minutes without a byte. So every few seconds the fleet is asked for the reason: once for all
-rollouts of the same task, because they wait for the same sandboxes, and one request at a time. A reason is logged once.
+rollouts of the same task, because they wait for the same sandboxes, and one request at a time. A reason is logged when it is
+new, and then once a minute.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from .errors import CorralError
-from .exchange import Asked, exchange
+from .exchange import REPORT_EVERY_S, Asked, exchange
 from .leaving import Held
 from .pool import Pool
 from .routes import OPEN, VIEW
@@ -53,7 +54,7 @@ class Waiter:
 
 @dataclass(frozen=True)
 class Reason:
-    """`kind`: what it is known by, so that it is logged once."""
+    """`kind`: what it is known by, so that it is not logged again and again."""
 
     kind: str
     text: str
@@ -64,7 +65,8 @@ class Waits:
 
     def __init__(self) -> None:
         self._waiters: dict[Waiter, None] = {}
-        self._logged: set[tuple[str, str]] = set()
+        self._logged: dict[tuple[str, str], float] = {}
+        """When a reason of an environment was last logged."""
         self._watching: asyncio.Task[None] | None = None
 
     def add(self, pool: Pool, waiter: Waiter) -> None:
@@ -76,11 +78,15 @@ class Waits:
         self._waiters.pop(waiter, None)
 
     async def _watch(self, pool: Pool) -> None:
+        clock = asyncio.get_running_loop().time
+        looked = 0.0
         try:
             while self._waiters:
-                await asyncio.sleep(LOOK_EVERY_S)
-                now = asyncio.get_running_loop().time()
-                old = [one for one in self._waiters if now - one.since_s >= LOOK_EVERY_S]
+                due = max(looked, min(one.since_s for one in self._waiters)) + LOOK_EVERY_S
+                await asyncio.sleep(due - clock())
+                old = [one for one in self._waiters if clock() - one.since_s >= LOOK_EVERY_S]
+                if old:
+                    looked = clock()
                 for waiters in _by_task(old):
                     await self._look(pool, waiters)
         finally:
@@ -98,12 +104,13 @@ class Waits:
 
     def _log(self, waiter: Waiter, count: int, reason: Reason) -> None:
         known = (waiter.environment, reason.kind)
-        if known in self._logged or waiter not in self._waiters:
+        now = asyncio.get_running_loop().time()
+        if now - self._logged.get(known, -REPORT_EVERY_S) < REPORT_EVERY_S or waiter not in self._waiters:
             return
         if len(self._logged) >= REASONS_KEPT:
             self._logged.clear()
-        self._logged.add(known)
-        waited_s = asyncio.get_running_loop().time() - waiter.since_s
+        self._logged[known] = now
+        waited_s = now - waiter.since_s
         also = "" if count == 1 else f", and {count - 1} more of its task"
         log.warning(
             "rollout %s of %s has waited for its sandbox for %.0f s%s: %s",

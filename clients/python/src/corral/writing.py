@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -64,6 +65,12 @@ def check_sample(sample: Mapping[str, Any]) -> None:
     except TypeError:
         # No model can have written it: `json_text` says so.
         pass
+
+
+def stdin_fields(stdin: str | bytes | None) -> dict[str, str]:
+    if isinstance(stdin, bytes):
+        return {"stdin_base64": b64encode(stdin).decode()}
+    return {"stdin": stdin} if stdin is not None else {}
 
 
 def check_command(argv: list[str], env: Mapping[str, str], texts: list[str]) -> None:

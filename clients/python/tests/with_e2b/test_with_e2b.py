@@ -9,7 +9,7 @@ from statistics import mean
 
 import e2b
 import pytest
-from e2b import AsyncSandbox, AsyncTemplate, Sandbox, Template
+from e2b import AsyncSandbox, AsyncTemplate, Sandbox, SandboxQuery, SandboxState, Template
 from fleet import Fleet, eventually
 
 APPEND = "for each in 1 2 3 4 5; do [ $each -gt {} ] || echo x >> calls; done"
@@ -93,8 +93,10 @@ async def test_what_a_policy_does_is_a_result_with_an_exit_code(fleet: Fleet, ru
     assert await code_of("exit 3") == 3
     assert await code_of("kill -9 $$") == 137
     began = time.monotonic()
-    assert await code_of("trap '' TERM; sleep 60 & sleep 60", timeout=4) == 124
-    assert time.monotonic() - began < 4
+    assert await code_of("trap '' TERM; sleep 60 & sleep 60", timeout=2) == 124
+    assert time.monotonic() - began < 2
+    assert fleet.rollout(sandbox.sandbox_id, run)["calls"][-1]["duration_ms"] >= 1500
+    assert await code_of("yes | head -c 30000000; sleep 60", timeout=4) == 124
     assert await code_of("cd /; cd nowhere") != 0
     with pytest.raises(e2b.CommandExitException) as nowhere:
         await sandbox.commands.run("true", cwd="/nowhere")
@@ -194,6 +196,29 @@ async def test_the_quick_start_runs_without_a_template():
     assert (await sandbox.commands.run('echo "Hello from E2B!"')).stdout == "Hello from E2B!\n"
     assert all(each.path.startswith("/") for each in await sandbox.files.list("/"))
     await sandbox.kill()
+
+
+async def test_metadata_is_returned_and_filters_lists(image: str):
+    name = f"task-{uuid.uuid4().hex[:8]}"
+    await AsyncTemplate.build(Template().from_image(image), name)
+    metadata = {"user": "ünï code", "pair": "a=b&c"}
+    opened = await AsyncSandbox.create(name, metadata=metadata)
+    plain = await open_sandbox()
+    assert (await opened.get_info()).metadata == metadata
+    assert (await opened.get_info()).template_id == name
+    assert (await plain.get_info()).metadata == {}
+
+    async def ids(query: SandboxQuery) -> list[str]:
+        return [each.sandbox_id for each in await AsyncSandbox.list(query).next_items()]
+
+    assert await ids(SandboxQuery(metadata=metadata)) == [opened.sandbox_id]
+    assert await ids(SandboxQuery(metadata={"user": "else"})) == []
+    assert await ids(SandboxQuery(state=[SandboxState.PAUSED])) == []
+    assert {each.sandbox_id: each.metadata for each in await AsyncSandbox.list().next_items()} == {
+        opened.sandbox_id: metadata,
+        plain.sandbox_id: {},
+    }
+    await asyncio.gather(opened.kill(), plain.kill())
 
 
 async def test_a_create_with_its_key_again_opens_nothing_and_another_key_does(fleet: Fleet, run: str):

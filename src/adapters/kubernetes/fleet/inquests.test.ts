@@ -57,6 +57,22 @@ test.each([
   expect(inquests.shown(killed, told[0] ?? null)).toMatchObject({ ending: { cause } });
 });
 
+test('an event of the node is marked, because a policy can bring its words into the kernel’s log', async () => {
+  const { clock, inquests } = setUp(async () => [shortage(atMs)]);
+  inquests.shown(killed, running);
+  await clock.advance(3_000);
+  expect(await inquests.conclude()).toMatchObject([{ ending: { evidence: { suspected: 'command' } } }]);
+});
+
+test('a sandbox that may use more than its node keeps for it is not blamed for a kill without an event', async () => {
+  const { clock, inquests } = setUp(async () => []);
+  inquests.shown({ ...killed, memoryPromised: false }, running);
+  await clock.advance(3_000);
+  expect(await inquests.conclude()).toMatchObject([
+    { ending: { cause: 'sandboxd_killed', evidence: { memoryRequest: 'below the limit' } } },
+  ]);
+});
+
 test('events that cannot be read are asked for again, and in the end nobody is blamed', async () => {
   const { clock, asked, inquests } = setUp(() => Promise.reject(new Error('forbidden')));
   inquests.shown(killed, running);

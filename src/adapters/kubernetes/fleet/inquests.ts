@@ -1,3 +1,5 @@
+import type { Evidence } from '#src/failure/failure.ts';
+import { mayBePolicys } from '#src/failure/verdict.ts';
 import type { Clock } from '#src/ports/clock.ts';
 import type { Api } from '../api/calls.ts';
 import type { Ending } from '../truth/ending.ts';
@@ -6,14 +8,18 @@ import type { PodView } from './pod-view.ts';
 
 /**
  * A container was killed for memory: was it the sandbox at its own limit, or the node that had none left? The pod says the
- * same of both. The kubelet tells of the second by an event about the node, `SystemOOM` (`pkg/kubelet/oom`), a moment
+ * same of both. The kubelet reports the second by an event about the node, `SystemOOM` (`pkg/kubelet/oom`), a moment
  * before or after the pod's end. So such an end is kept back for that long, and the pod is shown as it was:
  *
- *   open ── its time has come ──▶ asked ── the node's events were read ──▶ concluded   own, or the node's
- *    ▲                             │  └─── they cannot be read ──────────▶ concluded   nobody's: a marked discard
+ *   open ── its time has come ──▶ asked ── no such event, and the request is the limit ──▶ concluded   its own
+ *    ▲                             │  ├─── such an event ────────────────────────────────▶ concluded   the node's, marked
+ *    │                             │  └─── the request is lower, or no events can be read ▶ concluded   unknown, marked
  *    └── they could not be read ───┘
  *
- * An end that nobody can tell apart is no proof against the sandbox, and none for it either: the mark counts it.
+ * Neither answer is a proof for the policy. The kubelet takes the event from the kernel's log, into which a policy can bring
+ * the words of one: names of processes and mapped files. So it is marked. And without an event the shortage may be that of all
+ * pods of the node together, which is reported nowhere. If requests are lower than limits, other sandboxes can bring it
+ * about, and it must not count against this one.
  */
 export type Inquests = {
   /** The pod as it may be told now; null: not at all yet, and it has never been told. */
@@ -103,19 +109,32 @@ export function createInquests({ clock, shortagesOf }: InquestTools): Inquests {
 
 /** Where the node's events were read. */
 export function judged(
-  { killedForMemoryAtMs: atMs, ending }: Pick<PodView, 'killedForMemoryAtMs' | 'ending'>,
+  {
+    killedForMemoryAtMs: atMs,
+    memoryPromised,
+    ending,
+  }: Pick<PodView, 'killedForMemoryAtMs' | 'memoryPromised' | 'ending'>,
   shortages: readonly Shortage[],
 ): Ending {
   if (atMs === null) return ending;
   const near = shortages.find(({ fromMs, toMs }) => atMs >= fromMs - nearMs && atMs <= toMs + nearMs);
-  if (near === undefined) return ending;
-  return { cause: 'node_out_of_memory', evidence: { ...ending.evidence, nodeEvent: near.says } };
+  if (near !== undefined) {
+    return {
+      cause: 'node_out_of_memory',
+      evidence: { ...mayBePolicys, ...ending.evidence, nodeEvent: near.says },
+    };
+  }
+  return memoryPromised ? ending : unknown(ending, { memoryRequest: 'below the limit' });
 }
 
-const untold = ({ evidence }: Ending, why: string): Ending => ({
+/** This cause is always marked. */
+const unknown = ({ evidence }: Ending, why: Evidence): Ending => ({
   cause: 'sandboxd_killed',
-  evidence: { ...evidence, nodeEvents: `could not be read: ${why}` },
+  evidence: { ...evidence, ...why },
 });
+
+const untold = (ending: Ending, why: string): Ending =>
+  unknown(ending, { nodeEvents: `could not be read: ${why}` });
 
 const reasonOf = (thrown: unknown) => (thrown instanceof Error ? thrown.message : String(thrown));
 

@@ -4,7 +4,7 @@ import { sandboxAddress, type SandboxAddress } from '#src/model/rollout.ts';
 import type { ProvidedSandbox } from '#src/ports/sandbox-provider.ts';
 import { sandboxContainerName } from '../pod/container.ts';
 import { readMarks } from '../pod/labels.ts';
-import { type Ending, endingOf, killedForMemoryAtMs, toldBy } from '../truth/ending.ts';
+import { type Ending, endingOf, hasItsLimitPromised, killedForMemoryAtMs, toldBy } from '../truth/ending.ts';
 import { type NodeView, tolerationsThatMatter } from '../truth/node-view.ts';
 import { isPod, type PodObject, type Toleration } from '../truth/objects.ts';
 import { startTrouble, type StartTrouble } from '../truth/start-trouble.ts';
@@ -23,6 +23,8 @@ export type PodView = ProvidedSandbox & {
   readonly marked: LossCause | null;
   /** When its container was killed for memory, whoever lacked it, by its node's clock; null where it was not. */
   readonly killedForMemoryAtMs: number | null;
+  /** Its memory request is its limit. */
+  readonly memoryPromised: boolean;
   /** What its end is told as, as far as is known now. */
   readonly ending: Ending;
 };
@@ -58,6 +60,7 @@ export function podView(object: unknown, context: ViewContext): PodView | null {
     trouble: phase === 'running' ? null : startTrouble(object),
     marked: metadata.deletionTimestamp === undefined || asked ? null : (toldBy(object, node) ?? 'deleted'),
     killedForMemoryAtMs: phase === 'gone' ? killedForMemoryAtMs(facts) : null,
+    memoryPromised: hasItsLimitPromised(object, sandboxContainerName),
     ending: endingOf(facts),
   };
 }

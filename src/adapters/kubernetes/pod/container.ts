@@ -5,7 +5,7 @@ import type { Template } from '#src/model/environment.ts';
 import type { CreateRequest } from '#src/ports/sandbox-provider.ts';
 import { foldersVariable } from '#src/protocol/sandboxd/folders-variable.ts';
 import { sandboxdArgv } from '#src/protocol/sandboxd/payload-layout.ts';
-import type { Injected } from './injection.ts';
+import { copiedPayloadBytes, type Injected } from './injection.ts';
 import { containerSecurity, ids, type Users } from './users.ts';
 import { dataMounts, places, writableMounts } from './volumes.ts';
 
@@ -65,8 +65,7 @@ function refuse(sentence: string, evidence: Readonly<Record<string, string>>): n
   throw new Failure('start_failed', sentence, { evidence });
 }
 
-/** The copy that an init container makes of the payload counts as the pod's own: 130 MB, and some room. */
-const copiedPayloadBytes = 192 * 1024 * 1024;
+const mebibyte = 1024 * 1024;
 
 /**
  * What a sandbox may take. Disk is asked for in full: where promises exceed the node's disk, the kubelet evicts whom it
@@ -106,6 +105,7 @@ function variables(
     CORRAL_TOKEN_SHA256: tokenSha256,
     CORRAL_LISTEN: `tcp:0.0.0.0:${port}`,
     CORRAL_USERS: users,
+    CORRAL_DISK_MIB: String(Math.ceil(template.diskBytes / mebibyte)),
     CORRAL_PAYLOAD: places.payload,
     ...foldersVariable(template),
     CORRAL_POLICY_UID: String(ids.policy),

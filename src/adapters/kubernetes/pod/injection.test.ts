@@ -42,6 +42,14 @@ describe('sandboxd comes into a sandbox', () => {
     expect(container.volumeMounts).toContainEqual(expect.objectContaining({ readOnly: true }));
   });
 
+  it('and the limit of the pod lies above that of the sandbox by the pages of the copy', () => {
+    const { spec, container } = specWith({ kind: 'init_container', image }, {});
+    const limits = [spec.initContainers?.[0], container].map((each) =>
+      Number(each?.resources?.limits?.['memory']),
+    );
+    expect((limits[0] ?? 0) - (limits[1] ?? 0)).toBe(192 * 1024 ** 2);
+  });
+
   it("and its copy is not taken off the sandbox's disk", () => {
     const diskBytes = 1024 ** 3;
     const limitOf = (sandboxd: SandboxdInjection) =>

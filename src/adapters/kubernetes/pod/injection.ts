@@ -1,5 +1,6 @@
 import type { V1Container, V1Volume, V1VolumeMount } from '@kubernetes/client-node';
 import type { PodSettings } from '#src/model/cluster.ts';
+import type { Template } from '#src/model/environment.ts';
 import { payloadLayout, payloadNodeArgv } from '#src/protocol/sandboxd/payload-layout.ts';
 import { containerSecurity, type Users } from './users.ts';
 import { places } from './volumes.ts';
@@ -17,6 +18,7 @@ const readOnlyMount: V1VolumeMount = { name: volumeName, mountPath: places.paylo
 export function injectSandboxd(
   { sandboxd, imagePullPolicy }: Pick<PodSettings, 'sandboxd' | 'imagePullPolicy'>,
   users: Users,
+  { memory }: Pick<Template, 'memory'>,
 ): Injected {
   switch (sandboxd.kind) {
     case 'baked':
@@ -29,13 +31,18 @@ export function injectSandboxd(
       return {
         volumes: [{ name: volumeName, emptyDir: {} }],
         mounts: [readOnlyMount],
-        initContainers: [copier(sandboxd.image, imagePullPolicy, users)],
+        initContainers: [copier(sandboxd.image, imagePullPolicy, users, memory.limitBytes)],
       };
   }
 }
 
 /** The payload image holds nothing but the payload, at its root: Node itself must copy. */
-function copier(image: string, imagePullPolicy: string, users: Users): V1Container {
+function copier(
+  image: string,
+  imagePullPolicy: string,
+  users: Users,
+  sandboxLimitBytes: number,
+): V1Container {
   return {
     name: 'copy-sandboxd',
     image,
@@ -43,7 +50,7 @@ function copier(image: string, imagePullPolicy: string, users: Users): V1Contain
     command: [...payloadNodeArgv(''), '--eval', copyScript],
     volumeMounts: [{ name: volumeName, mountPath: places.payload }],
     securityContext: containerSecurity(users),
-    resources: copierResources,
+    resources: copierResources(sandboxLimitBytes),
   };
 }
 
@@ -51,11 +58,15 @@ function copier(image: string, imagePullPolicy: string, users: Users): V1Contain
 const copied = [payloadLayout.libraries, payloadLayout.node, payloadLayout.code];
 const copyScript = `for (const name of ${JSON.stringify(copied)}) if (fs.existsSync('/' + name)) fs.cpSync('/' + name, '${places.payload}/' + name, { recursive: true })`;
 
+/** The copy of the payload counts as the pod's own: 130 MB, and some room. So does what it leaves in the page cache. */
+export const copiedPayloadBytes = 192 * 1024 * 1024;
+
 /**
- * It runs before the sandbox's own container and not beside it, so that small requests cost nothing; the limit of
- * memory leaves room for the page cache of the copy.
+ * It runs before the sandbox's own container, so that small requests cost nothing. A pod's limit of memory is the larger one
+ * of its two containers, and the pages of the copy stay charged to the pod. With a limit above the sandbox's by those pages,
+ * a sandbox always reaches its own limit first, and the kernel counts that as the sandbox's own.
  */
-const copierResources = {
+const copierResources = (sandboxLimitBytes: number) => ({
   requests: { cpu: '50m', memory: '64Mi' },
-  limits: { cpu: '1', memory: '256Mi' },
-};
+  limits: { cpu: '1', memory: String(sandboxLimitBytes + copiedPayloadBytes) },
+});

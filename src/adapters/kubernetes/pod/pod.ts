@@ -25,7 +25,7 @@ export function podFor(
   const { sandbox, template } = request;
   const users = usersOf(template, settings);
   const network = networkClass(template.network, settings);
-  const injected = injectSandboxd(settings, users);
+  const injected = injectSandboxd(settings, users, template);
   const placement = joinPlacement(settings.placement, template.placement);
   const marks = createdMarks(settings.fleet, sandbox, template);
   return {

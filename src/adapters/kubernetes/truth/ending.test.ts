@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { brokenBy } from '#src/failure/codes.ts';
 import { fakeNode, fakePod } from '#test/fakes/pod-object.ts';
-import { endingOf, killedForMemoryAtMs } from './ending.ts';
+import { endingOf, hasItsLimitPromised, killedForMemoryAtMs } from './ending.ts';
 import type { NodeView } from './node-view.ts';
 import type { PodObject } from './objects.ts';
 
@@ -70,6 +70,26 @@ test('a node that evicts for memory is no excuse for a sandbox that was killed a
 
 const killedAt = (terminated: Terminated & { readonly finishedAt?: string }, asked = false) =>
   killedForMemoryAtMs({ pod: exited(terminated), node: null, container: 'sandbox', asked });
+
+test('an eviction from a node that is short is marked, one that a client asks for is not', () => {
+  const short = fakePod({
+    phase: 'Failed',
+    reason: 'Evicted',
+    message: 'The node was low on resource: memory.',
+  });
+  expect(ended(short)).toMatchObject({ cause: 'evicted', evidence: { suspected: 'command' } });
+  expect(ended(disrupted('EvictionByEvictionAPI')).evidence).not.toHaveProperty('suspected');
+});
+
+test.each([
+  [{ requests: { memory: '512' }, limits: { memory: '512' } }, true],
+  [{ requests: { memory: '128' }, limits: { memory: '512' } }, false],
+  [{ limits: { memory: '512' } }, false],
+  [{}, false],
+] as const)('a node keeps the whole limit of %j: %s', (resources, expected) => {
+  const pod = { ...fakePod({}), spec: { containers: [{ name: 'sandbox', resources }] } };
+  expect(hasItsLimitPromised(pod, 'sandbox')).toBe(expected);
+});
 
 test('only an end for memory has a time at which the node may have had none', () => {
   const killed = { exitCode: 137, reason: 'OOMKilled', finishedAt: '2026-01-01T00:00:07Z' };

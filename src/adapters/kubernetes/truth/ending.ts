@@ -1,5 +1,6 @@
 import { commandsAsSandboxd, type LossCause } from '#src/failure/codes.ts';
 import type { Evidence } from '#src/failure/failure.ts';
+import { mayBePolicys } from '#src/failure/verdict.ts';
 import type { Users } from '../pod/users.ts';
 import { leavingOf, type NodeView } from './node-view.ts';
 import type { Condition, ContainerState, PodObject } from './objects.ts';
@@ -26,7 +27,7 @@ export type EndingFacts = {
  *   status.reason, by {@link podReasons}        evicted, preempted, node_lost, node_drained, expired, or its own disk limit
  *   condition DisruptionTarget, by reason       preempted, node_lost, node_drained where its node takes no more pods, evicted
  *   deletionTimestamp                           deleted: by somebody else, who left no reason
- *   the container ended: killed for memory      out_of_memory, unless `inquests.ts` finds that the node had none
+ *   the container ended: killed for memory      out_of_memory, unless `inquests.ts` finds that it may have been the node's
  *                        any other signal       sandboxd_killed
  *                        an exit code           sandbox_exited
  *   the pod failed before that container ran    sandbox_exited; `start-trouble.ts` says why
@@ -41,6 +42,12 @@ export function endingOf(facts: EndingFacts): Ending {
 export function killedForMemoryAtMs(facts: EndingFacts): number | null {
   if (causeOf(facts) !== 'out_of_memory') return null;
   return Date.parse(terminatedOf(facts.pod, facts.container)?.finishedAt ?? '');
+}
+
+/** Whether the node keeps all of the container's memory limit for it: the scheduler counts requests alone. */
+export function hasItsLimitPromised({ spec }: PodObject, container: string): boolean {
+  const { requests, limits } = spec?.containers?.find(({ name }) => name === container)?.resources ?? {};
+  return limits?.['memory'] !== undefined && limits['memory'] === requests?.['memory'];
 }
 
 function causeOf({ pod, node, container, asked }: EndingFacts): LossCause {
@@ -142,6 +149,9 @@ function evidenceOf({ pod, node, container, asked }: EndingFacts): Evidence {
     ...given('disruption', disruption?.reason),
     ...given('disruptionMessage', disruption?.message),
     ...given('markedForDeletionAt', metadata.deletionTimestamp),
+    ...(causeOf({ pod, node, container, asked }) === 'evicted' && status?.reason === 'Evicted'
+      ? mayBePolicys
+      : {}),
     ...(terminated === null ? {} : exitEvidence(terminated, node)),
     ...(terminated !== null && couldBeKilled(pod, container, terminated) ? commandsAsSandboxd : {}),
   };

@@ -68,6 +68,7 @@ const PodObject = Type.Object({
           Type.Object({
             name: Type.String(),
             env: Type.Optional(Type.Array(Type.Object({ name: Type.String(), value: text }))),
+            resources: Type.Optional(Type.Object({ requests: Texts, limits: Texts })),
           }),
         ),
       ),

@@ -1,6 +1,10 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { importImages } from '#infra/cluster/images/import.ts';
-import { buildPreviousImages } from '#infra/images/previous.ts';
+import { buildPreviousImages, checkOut, previousCommit } from '#infra/images/previous.ts';
+import { repository } from '#infra/payload/repository.ts';
 import { clusterOfTest } from '#test/support/cluster.ts';
 import { underLoad } from '#test/support/load.ts';
 import { countingEnvironment, installRelease, type Release } from '#test/support/release.ts';
@@ -18,16 +22,21 @@ const counting = { ...countingEnvironment, sandbox };
 const madeWithinMs = 900_000;
 
 let corral: Release;
+/** The version before, as its commit has it: its chart is installed, with its images. */
+let before = '';
 beforeAll(async () => {
   const cluster = await clusterOfTest();
   const { corral: services, sandboxd } = await buildPreviousImages();
   for (const node of cluster.nodes) await importImages(cluster, node, [services.archive, sandboxd.archive]);
-  corral = await installRelease('upgrade', {
-    ...version('previous'),
-    environments: { inline: { counting } },
-  });
+  before = await mkdtemp(join(tmpdir(), 'corral-chart-before-'));
+  await checkOut(repository, await previousCommit(), before);
+  const values = { ...version('previous'), environments: { inline: { counting } } };
+  corral = await installRelease('upgrade', values, join(before, 'charts/corral'));
 }, madeWithinMs);
-afterAll(() => corral.remove());
+afterAll(async () => {
+  await corral.remove();
+  await rm(before, { recursive: true, force: true });
+});
 
 const gatewayImages = () =>
   corral.kubectl([

@@ -11,11 +11,18 @@ import {
 let corral: ClusterFleetOfTest;
 beforeAll(async () => {
   const shell = podEnvironment('shell', { pool: '{ min_ready: 1, max: 4 }' });
-  corral = await startClusterFleetOfTest({ name: 'out-of-memory', environments: { shell } });
+  const overcommitted = podEnvironment('overcommitted', { pool: '{ min_ready: 1, max: 4 }' }).replace(
+    'memory: 128Mi',
+    'memory: { request: 32Mi, limit: 128Mi }',
+  );
+  corral = await startClusterFleetOfTest({ name: 'out-of-memory', environments: { shell, overcommitted } });
 });
 afterAll(() => corral.stop());
 
-const call = (trace: string, id: string, command: string) => corral.rft.call({ trace, call: id, command });
+/** A rollout of this name is in the environment of the same name. */
+const environmentOf = (trace: string) => (trace === 'overcommitted' ? trace : 'shell');
+const call = (trace: string, id: string, command: string) =>
+  corral.rft.call({ trace, call: id, command, environment: environmentOf(trace) });
 const viewOf = async (trace: string) => (await corral.native.get(`/v1/rollouts/${trace}`)).body;
 
 /** Makes the daemon the kernel's first choice, and then fills the memory from the background. */
@@ -79,13 +86,23 @@ test('a whole container at its own limit: the model’s, 200 now and later, and 
   expect(await corral.rft.grade({ trace: 'own' })).toMatchObject({ status: 200, body: { score: 0 } });
 });
 
+test('a whole container that may use more than its node keeps for it: a discard with the mark, and never the model’s', async () => {
+  await killForMemory('overcommitted');
+  const verdict = { kind: 'discard', code: 'sandbox_lost', cause: 'sandboxd_killed', suspected: 'command' };
+  await expect
+    .poll(() => viewOf('overcommitted'), { timeout: 30_000 })
+    .toMatchObject({ broken: null, verdict });
+  const grade = { trace: 'overcommitted', environment: 'overcommitted' };
+  expect(await corral.rft.grade(grade)).toMatchObject({ status: 503 });
+});
+
 test('a whole container as the node had no memory left: 503, and never the model’s', async () => {
   await tellOfShortage(await killForMemory('nodes'));
   await expect
     .poll(() => viewOf('nodes'), { timeout: 30_000 })
     .toMatchObject({
       broken: null,
-      verdict: { kind: 'discard', code: 'sandbox_lost', cause: 'node_out_of_memory' },
+      verdict: { kind: 'discard', code: 'sandbox_lost', cause: 'node_out_of_memory', suspected: 'command' },
     });
   expect(await corral.rft.grade({ trace: 'nodes' })).toMatchObject({ status: 503 });
 });

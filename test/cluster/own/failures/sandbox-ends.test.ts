@@ -21,7 +21,7 @@ const environments = {
   ),
   small: podEnvironment('small', {
     timeout: '120s',
-    sandbox: `${image}, cpu: { request: 10m, limit: "1" }, memory: { request: 32Mi, limit: 80Mi }, disk: 32Mi`,
+    sandbox: `${image}, cpu: { request: 10m, limit: "1" }, memory: 80Mi, disk: 32Mi`,
   }),
 };
 

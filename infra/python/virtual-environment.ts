@@ -28,7 +28,7 @@ function make(python: Python, lock: string, folder: string): void {
   mkdirSync(cache, { recursive: true });
   const made = mkdtempSync(join(cache, 'making-'));
   try {
-    process.stderr.write(`clients: installing ${lock} for Python ${python.version}\n`);
+    process.stderr.write(`installing ${lock} for Python ${python.version}\n`);
     run(python.program, '-m', 'venv', made);
     const pip = ['-m', 'pip', '--disable-pip-version-check', 'install', '--quiet'];
     run(join(made, 'bin/python'), ...pip, '--require-hashes', '--no-deps', '-r', lock);

@@ -20,7 +20,7 @@ export function findPython(oldest: `3.${number}`): Python {
     if (version !== null && isAtLeast(least, version)) return { program, version };
   }
   throw new Error(
-    `the tests need Python ${oldest} or newer with venv, and neither PATH nor pyenv has one: ` +
+    `this needs Python ${oldest} or newer with venv, and neither PATH nor pyenv has one: ` +
       `install python${oldest} and python${oldest}-venv (Debian), or "pyenv install ${oldest}"`,
   );
 }

@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest';
+import { isNodesAndFull, watchNodeDisk } from './node-disk.ts';
+
+/** 100 GiB in blocks of 4 KiB, half full. */
+const node = { bsize: 4096, blocks: 26_214_400, bavail: 13_107_200, files: 6_553_600, ffree: 6_000_000 };
+
+test.each([
+  ['half full', node, false],
+  ['without blocks for users', { ...node, bavail: 0 }, true],
+  ['with less than 1 % of its blocks', { ...node, bavail: 262_143 }, true],
+  ['with 1 % of its blocks', { ...node, bavail: 262_144 }, false],
+  ['without inodes', { ...node, ffree: 10 }, true],
+  ['that counts no inodes, as btrfs', { ...node, files: 0, ffree: 0 }, false],
+  ['of the sandbox’s own size', { ...node, blocks: 262_144, bavail: 0 }, false],
+] as const)('a disk %s', (_state, disk, expected) => {
+  expect(isNodesAndFull(disk, 1024)).toBe(expected);
+});
+
+test('a sandbox with a disk of its own is not watched', async () => {
+  const watch = watchNodeDisk({ ownDiskMebibytes: null, workspace: '/' });
+  watch.end();
+  expect(await watch.wasFull()).toBe(false);
+});
+
+test('a folder that is gone does not fail the call', async () => {
+  const watch = watchNodeDisk({ ownDiskMebibytes: 1, workspace: '/nowhere/at/all' });
+  watch.end();
+  await expect(watch.wasFull()).resolves.toBeTypeOf('boolean');
+});
