@@ -37,6 +37,7 @@ const overE2b = (framework: string): Suite => ({
   ...adapter(framework, true),
   name: `e2b-${framework}`,
   tests: `tests/with_e2b/with_${framework}`,
+  parts: [[`tests/with_e2b/with_${framework}`]],
   types: join(client, `tests/with_e2b/with_${framework}/pyrightconfig.json`),
 });
 
@@ -75,6 +76,7 @@ export const suites: readonly Suite[] = [
   adapter('verifiers'),
   adapter('e2b'),
   before(overE2b('harbor'), '25'),
+  overE2b('harbor'),
   overE2b('verifiers'),
   adapter('trl', true),
 ];

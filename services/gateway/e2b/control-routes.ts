@@ -1,7 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import { Failure } from '#src/failure/failure.ts';
 import type { Environment } from '#src/model/environment.ts';
-import { callId } from '#src/model/ids.ts';
 import {
   AnyBody,
   CreateHeaders,
@@ -11,16 +10,17 @@ import {
   SandboxParams,
 } from '#src/protocol/e2b/control.ts';
 import { described, Nothing, SandboxInfo, SandboxOpened, versioned } from '#src/protocol/e2b/described.ts';
-import type { Caller, GatewayCore, OpenRequest, RolloutRef, RolloutView } from '../core-interface.ts';
+import type { Caller, GatewayCore, RolloutRef, RolloutView } from '../core-interface.ts';
 import { invalid } from '../http/answer-failure.ts';
 import type { App } from '../http/app.ts';
-import { environmentRef, takeRollout } from '../http/taking.ts';
+import { takeRollout } from '../http/taking.ts';
+import { checkNetwork } from './asked-network.ts';
 import { controllerOf } from './identify.ts';
-import { writePass } from './pass.ts';
+import { openerOf, openSandbox, passOf } from './opening.ts';
 import type { E2bParts } from './parts.ts';
 import { describeSandbox, listRoutes } from './listing.ts';
-import { answerOf, isAlive, newSandboxId, openingOf, sandboxIdOf, withVariables } from './sandbox.ts';
-import { templateOf } from './templates.ts';
+import { answerOf, isAlive, withVariables } from './sandbox.ts';
+import { findTemplate } from './template-names.ts';
 
 /**
  * E2B's control plane: sandboxes from opening to their end. `timeout` is heard and not obeyed: a sandbox lives by the limits of
@@ -90,11 +90,10 @@ export function controlRoutes(app: App, parts: E2bParts): void {
         if (view === null) return answerNone(reply, request.params.id);
         if (view.record.tags.labels.includes(withVariables)) throw invalid(variablesAreElsewhere);
         await parts.core.heartbeat(caller, ref);
-        return answerOf(
-          request.params.id,
-          view.record.environment,
-          passOf(parts, caller, request.params.id, {}),
-        );
+        const { templateID } = await describeSandbox(parts, view, await environmentOf(parts.core, view));
+        const cwd = (await findTemplate(parts, caller.tenant, templateID))?.workdir;
+        const pass = passOf(parts, caller, request.params.id, { envs: {}, ...(cwd && { cwd }) });
+        return answerOf(request.params.id, templateID, pass);
       },
     );
   }
@@ -120,86 +119,6 @@ export function controlRoutes(app: App, parts: E2bParts): void {
 
 const variablesAreElsewhere =
   'this sandbox was opened with envs, which only the token of whoever opened it carries; use that Sandbox, or open it without envs';
-
-/**
- * A client waits a minute for its sandbox and then hangs up, with three tries inside of it. So it is told a little before that
- * the line was too long, and to come back later than it would try again by itself.
- */
-const lineMs = 50_000;
-const comeBackMs = 15_000;
-/** The first command: with it the sandbox is the client's own until it ends, and no grant that could be taken back. */
-const firstCall = callId('e2b-create');
-const firstCallMs = 10_000;
-
-/** `comesAgain`: with its key, and finds its sandbox or its place in line. Without one nobody but its request knows the id. */
-type Opener = { readonly id: OpenRequest['rollout']; readonly comesAgain: boolean };
-
-function openerOf({ random }: E2bParts, caller: Caller, key: string | readonly string[] | undefined): Opener {
-  if (typeof key !== 'string' || key === '') return { id: newSandboxId(random), comesAgain: false };
-  return { id: sandboxIdOf(caller, key), comesAgain: true };
-}
-
-async function openSandbox(
-  parts: E2bParts,
-  caller: Caller,
-  body: NewSandbox,
-  { id, comesAgain }: Opener,
-  gone: AbortSignal,
-) {
-  const { core } = parts;
-  const template = await templateOf(parts, caller.tenant, body.templateID);
-  const environment = await core.environment(environmentRef(template.environment));
-  checkAsked(environment, body);
-  const pass = passOf(parts, caller, id, body.envVars ?? {});
-  await core.open(caller, openingOf(id, body, template, environment));
-  const ref = { rollout: id, attempt: 1 };
-  try {
-    await core.exec(caller, {
-      rollout: ref,
-      call: firstCall,
-      argv: ['true'],
-      timeoutMs: firstCallMs,
-      waitMs: lineMs,
-    });
-    if (gone.aborted && !comesAgain)
-      throw new Failure('capacity_timeout', 'nobody waits for this sandbox any more');
-  } catch (thrown) {
-    // It would only hold its place.
-    if (!comesAgain) await core.close(caller, ref, 'deleted').catch(() => undefined);
-    throw laterOn(thrown);
-  }
-  return answerOf(id, body.templateID, pass);
-}
-
-function laterOn(thrown: unknown): unknown {
-  const isLine =
-    thrown instanceof Failure && (thrown.code === 'capacity_timeout' || thrown.code === 'still_running');
-  if (!isLine) return thrown;
-  const { message, evidence } = thrown;
-  return new Failure('capacity_timeout', message, { evidence, retryAfterMs: comeBackMs, cause: thrown });
-}
-
-function checkAsked(environment: Environment, body: NewSandbox): void {
-  checkAskedNetwork(environment, body);
-  const unknown = { mcp: body.mcp, iam: body.iam };
-  for (const [name, value] of Object.entries(unknown)) {
-    if (value !== undefined && value !== null) throw invalid(`${name} is not there; leave it out`);
-  }
-  if ((body.volumeMounts ?? []).length > 0) throw invalid('there are no volumes; leave volumeMounts out');
-}
-
-function passOf(
-  { tokens }: E2bParts,
-  { run, keyId }: Caller,
-  sandbox: string,
-  envs: Readonly<Record<string, string>>,
-): string {
-  const pass = writePass(tokens, { sandbox, run, key: keyId, envs });
-  if (pass !== null) return pass;
-  throw invalid(
-    'envs are longer than 5 KB, which is what can travel with each request; give them to the commands that need them',
-  );
-}
 
 type Asked = { readonly params: { readonly id: string } } & Parameters<typeof controllerOf>[0];
 
@@ -228,34 +147,3 @@ function answerNone(reply: FastifyReply, id: string): FastifyReply {
 async function environmentOf(core: GatewayCore, { record }: RolloutView): Promise<Environment | null> {
   return core.environment({ name: record.environment, version: record.version }).catch(() => null);
 }
-
-/*
- * A sandbox has the network of its environment from its first moment to its last. What is asked for is taken where the sandbox
- * already is so, or has less; nothing is said to be closed that is open. Its clients ask for the internet unless they are
- * told not to, so that wish alone is not refused when a sandbox is opened, and is when it is all that is asked for.
- */
-
-const hasNone = ({ template }: Environment): boolean => template.network === 'none';
-
-function checkAskedNetwork(environment: Environment, body: NewSandbox): void {
-  if (hasNone(environment)) return;
-  if (body.allow_internet_access === false || isNarrowed(body.network ?? {})) throw cannotNarrow(environment);
-}
-
-/** Throws `invalid_request` for what the sandbox has not. `environment`: null where it is known no longer. */
-function checkNetwork(environment: Environment | null, update: NetworkUpdate): void {
-  if (environment === null) throw invalid('the environment of this sandbox is not offered any more');
-  const isNarrower = update.allow_internet_access === false || isNarrowed(update);
-  if (hasNone(environment)) {
-    if (!isNarrower)
-      throw invalid(`environment ${environment.name} has network: none, and nothing opens it later`);
-  } else if (isNarrower) throw cannotNarrow(environment);
-}
-
-const isNarrowed = ({ allowOut, denyOut }: Pick<NetworkUpdate, 'allowOut' | 'denyOut'>): boolean =>
-  (allowOut ?? []).length > 0 || (denyOut ?? []).length > 0;
-
-const cannotNarrow = ({ name, template }: Environment) =>
-  invalid(
-    `environment ${name} has network: ${template.network}, and nothing closes it later; use one with network: none`,
-  );

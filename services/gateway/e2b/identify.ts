@@ -18,6 +18,8 @@ export type Addressed = {
   readonly caller: Caller;
   readonly ref: RolloutRef;
   readonly envs: Readonly<Record<string, string>>;
+  /** Where commands start, if not where the image says. */
+  readonly cwd: string | undefined;
 };
 
 type Params = { readonly run?: string };
@@ -81,6 +83,7 @@ export function addressedBy(request: FastifyRequest): Addressed {
     caller: callerOf(request, 'e2b', pass?.run ?? run),
     ref: { rollout: takeRollout(request, idText(id, 'E2b-Sandbox-Id'), 'E2b-Sandbox-Id'), attempt: null },
     envs: pass?.envs ?? {},
+    cwd: pass?.cwd,
   };
 }
 
@@ -93,13 +96,15 @@ export function controllerOf(request: FastifyRequest): Caller {
 /** Commands have one user, whose id the environment chose; what its clients call it is all the same. */
 const knownUsers: ReadonlySet<string> = new Set(['', 'user', 'root']);
 
+export const isKnownUser = (user: string): boolean => knownUsers.has(user);
+
 /** Throws `invalid_request` for a user that would be another one. */
 export function checkUser(request: FastifyRequest, named?: string): void {
   const [scheme = '', credentials = ''] = (headerOf(request, 'authorization') ?? '').split(' ');
   const isBasic = scheme.toLowerCase() === 'basic';
   const told = isBasic ? Buffer.from(credentials, 'base64').toString('utf8').split(':', 1)[0] : '';
   const user = named ?? told ?? '';
-  if (knownUsers.has(user)) return;
+  if (isKnownUser(user)) return;
   throw invalid(
     `there is no user ${JSON.stringify(user.slice(0, 40))}: commands and files have the sandbox's one user`,
   );

@@ -7,8 +7,8 @@ import { Value } from 'typebox/value';
 /*
  * What stands for E2B's access token: whoever opened a sandbox gets it, and shows it with every command and file. It names
  * the sandbox, the run and the API key that opened it, under a signature of the fleet, so any gateway knows them without
- * asking; and it is good only while that key is, and for that sandbox alone. The variables that all commands of the sandbox get
- * travel in it too: nothing else of the wire brings them again.
+ * asking; and it is good only while that key is, and for that sandbox alone. The variables that all commands of the sandbox get,
+ * and the folder that they start in, travel in it too: nothing else of the wire brings them again.
  */
 
 const PassBody = Type.Object({
@@ -16,6 +16,7 @@ const PassBody = Type.Object({
   run: Type.String(),
   key: Type.String(),
   envs: Type.Record(Type.String(), Type.String()),
+  cwd: Type.Optional(Type.String()),
 });
 export type Pass = {
   readonly sandbox: string;
@@ -23,6 +24,8 @@ export type Pass = {
   /** The API key's public id. */
   readonly key: string;
   readonly envs: Readonly<Record<string, string>>;
+  /** Where commands start, if not where the image says. */
+  readonly cwd?: string;
 };
 
 /** It is a header of each request, and Node takes 16 KiB of headers. */

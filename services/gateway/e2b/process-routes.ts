@@ -164,14 +164,15 @@ const orShell = '[ -x /bin/bash ] && exec /bin/bash "$@"; exec /bin/sh "$@"';
 
 function commandOf(
   { process }: StartRequest,
-  { envs }: Addressed,
+  { envs, cwd: usual }: Addressed,
 ): Pick<ExecRequest, 'argv' | 'cwd' | 'env'> {
-  const { cmd, args = [], cwd } = process;
+  const { cmd, args = [] } = process;
+  const cwd = process.cwd || usual;
   const env = { ...envs, ...process.envs };
   return {
     argv: cmd === bash ? ['/bin/sh', '-c', orShell, bash, ...args] : [cmd, ...args],
     env,
-    ...(cwd === undefined || cwd === '' ? {} : { cwd: belowHome(cwd) }),
+    ...(cwd === undefined ? {} : { cwd: belowHome(cwd) }),
   };
 }
 

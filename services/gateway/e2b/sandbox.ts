@@ -3,6 +3,7 @@ import { refusal } from '#src/claiming/refusal.ts';
 import { type Environment, isOpenTemplate } from '#src/model/environment.ts';
 import type { Item } from '#src/model/grader.ts';
 import { itemKey, type ItemKey, rolloutId, type RolloutId } from '#src/model/ids.ts';
+import type { Named } from '#src/ports/fleet/registry.ts';
 import type { Random } from '#src/ports/random.ts';
 import type { NewSandbox } from '#src/protocol/e2b/control.ts';
 import type { SandboxAnswer } from '#src/protocol/e2b/described.ts';
@@ -17,9 +18,6 @@ import { environmentRef, takeItem } from '../http/taking.ts';
  *   group        `metadata.group`, else `metadata.environment_name` (Harbor's task), else the template; an empty one is none
  *   labels       `metadata.session_id` (Harbor's) and `metadata.name` (verifiers'), so that people find it
  */
-
-/** Which environment a template stands for; `image`: for its row. */
-export type Template = { readonly environment: string; readonly image: string | null };
 
 const idLength = 24;
 
@@ -38,7 +36,7 @@ export function sandboxIdOf({ tenant, run }: Caller, idempotencyKey: string): Ro
 export function openingOf(
   rollout: RolloutId,
   { templateID, metadata = {}, envVars = {} }: NewSandbox,
-  { environment: name, image }: Template,
+  { environment: name, image }: Named,
   environment: Environment,
 ): OpenRequest {
   return {

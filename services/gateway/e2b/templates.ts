@@ -1,29 +1,46 @@
 import type { FastifyReply } from 'fastify';
+import { Type } from 'typebox';
 import { chooseTemplate } from '#src/environments/choose-template.ts';
-import { Failure } from '#src/failure/failure.ts';
 import { type Environment, isOpenTemplate } from '#src/model/environment.ts';
 import type { TenantId } from '#src/model/ids.ts';
-import type { AliasStore } from '#src/ports/fleet/registry.ts';
-import { AliasParams, BuildParams, BuildStart, NewTemplate, RunParams } from '#src/protocol/e2b/control.ts';
+import type { Named } from '#src/ports/fleet/registry.ts';
+import {
+  AliasParams,
+  BuildParams,
+  BuildStart,
+  FileParams,
+  NewTemplate,
+  RunParams,
+  TemplateParams,
+} from '#src/protocol/e2b/control.ts';
 import {
   BuildStatus,
   described,
   Nothing,
   TemplateAlias,
   TemplateMade,
+  TemplateTag,
   versioned,
 } from '#src/protocol/e2b/described.ts';
-import type { GatewayCore } from '../core-interface.ts';
 import { invalid } from '../http/answer-failure.ts';
 import type { App } from '../http/app.ts';
 import { environmentRef } from '../http/taking.ts';
+import { buildElsewhere, compileSteps, joinScripts, type Steps } from './build-steps.ts';
 import { controllerOf } from './identify.ts';
 import type { E2bParts } from './parts.ts';
-import type { Template } from './sandbox.ts';
+import {
+  buildIdOf,
+  isEnvironment,
+  isKnown,
+  joinName,
+  newName,
+  type TemplateName,
+  templateOf,
+} from './template-names.ts';
 
 /*
- * A template is one of our environments, by its name, or a name that a client gave to an image by "building" it: nothing is
- * built, and what a build would run is refused. The image becomes the row's, in the environment that takes its image from there.
+ * A template is one of the fleet's environments, by its name, or a name that a client gave to an image by "building" it: nothing is
+ * built. The image becomes the row's, in an environment that takes its image from there, and build steps run when a sandbox starts.
  */
 
 /** Templates as their clients ask, make and wait for them: a name is given at once, so every build that is known is ready. */
@@ -34,11 +51,26 @@ export function templateRoutes(app: App, parts: E2bParts): void {
     { schema: { ...asking, params: AliasParams } },
     async (request, reply) => {
       const { alias } = request.params;
-      const found = await findTemplate(parts, controllerOf(request).tenant, alias);
-      return found === null ? answerNone(reply, alias) : { templateID: alias, public: false };
+      const isThere = await isKnown(parts, controllerOf(request).tenant, alias);
+      return isThere ? { templateID: alias, public: false } : answerNone(reply, alias);
     },
   );
 
+  const listing = described('e2bListTemplateTags', 'Tags of a template', { 200: Type.Array(TemplateTag) });
+  app.get(
+    '/templates/:template/tags',
+    { schema: { ...listing, params: TemplateParams } },
+    async (request, reply) => {
+      const { template } = request.params;
+      const tags = await listTags(parts, controllerOf(request).tenant, template);
+      return tags.length === 0 ? answerNone(reply, template) : tags;
+    },
+  );
+
+  buildRoutes(app, parts);
+}
+
+function buildRoutes(app: App, parts: E2bParts): void {
   for (const path of ['/v3/templates', '/v2/templates']) {
     const making = described(versioned('e2bCreateTemplate', path), 'Name a template', { 202: TemplateMade });
     app.post(
@@ -46,45 +78,41 @@ export function templateRoutes(app: App, parts: E2bParts): void {
       { schema: { ...making, params: RunParams, body: NewTemplate } },
       async (request, reply) => {
         const { name, alias = name, tags = [] } = request.body;
-        const given = newAlias(parts, [alias, ...tags.filter((tag) => tag !== 'default')].join(':'));
-        const buildID = parts.random.text(20);
-        const names = { names: [given], aliases: [given], tags: ['default'] };
-        return reply.code(202).send({ templateID: given, buildID, public: false, ...names });
+        const given = newName(parts, [alias, ...tags.filter((tag) => tag !== 'default')].join(':'));
+        const buildID = buildIdOf(controllerOf(request).tenant, given);
+        const whole = joinName(given);
+        const names = { names: [whole], aliases: [whole], tags: [given.tag] };
+        return reply.code(202).send({ templateID: whole, buildID, public: false, ...names });
       },
     );
   }
 
+  const starting = described('e2bStartBuild', 'Give the template its image and steps', { 202: Nothing });
   app.post(
     '/v2/templates/:template/builds/:build',
-    {
-      schema: {
-        ...described('e2bStartBuild', 'Give the template its image', { 202: Nothing }),
-        params: BuildParams,
-        body: BuildStart,
-      },
-    },
+    { schema: { ...starting, params: BuildParams, body: BuildStart } },
     async (request, reply) => {
-      const alias = newAlias(parts, request.params.template);
-      await nameImage(parts, controllerOf(request).tenant, alias, request.body);
+      const name = newName(parts, request.params.template);
+      await nameImage(parts, controllerOf(request).tenant, name, request.body);
       return reply.code(202).send();
     },
   );
 
+  const watching = described('e2bGetBuildStatus', 'A build, which is always ready', { 200: BuildStatus });
   app.get(
     '/templates/:template/builds/:build/status',
-    {
-      schema: {
-        ...described('e2bGetBuildStatus', 'A build, which is always ready', { 200: BuildStatus }),
-        params: BuildParams,
-      },
-    },
+    { schema: { ...watching, params: BuildParams } },
     async (request, reply) => {
       const { template, build } = request.params;
-      const found = await findTemplate(parts, controllerOf(request).tenant, template);
-      if (found === null) return answerNone(reply, template);
+      if (!(await isKnown(parts, controllerOf(request).tenant, template))) return answerNone(reply, template);
       return { templateID: template, buildID: build, status: 'ready', logs: [], logEntries: [] };
     },
   );
+
+  const uploading = described('e2bGetBuildFiles', 'Refused: no files are built into a template', {});
+  app.get('/templates/:template/files/:hash', { schema: { ...uploading, params: FileParams } }, () => {
+    throw invalid(`build steps that copy files (COPY) are not served; ${buildElsewhere}`);
+  });
 }
 
 function answerNone(reply: FastifyReply, name: string): FastifyReply {
@@ -93,90 +121,63 @@ function answerNone(reply: FastifyReply, name: string): FastifyReply {
     .send({ code: 404, message: `there is no template ${JSON.stringify(name.slice(0, 100))}` });
 }
 
-type Deps = {
-  readonly core: Pick<GatewayCore, 'environment' | 'environments'>;
-  readonly aliases: AliasStore;
-};
+async function listTags({ aliases }: Pick<E2bParts, 'aliases'>, tenant: TenantId, alias: string) {
+  const named = await aliases.named(tenant, alias);
+  return [...named].map(([tag, { namedAtMs = 0 }]) => ({
+    tag,
+    buildID: buildIdOf(tenant, { alias, tag }),
+    createdAt: new Date(namedAtMs).toISOString(),
+  }));
+}
 
 /** The environment of images that name no other. */
 const usualEnvironment = 'sandbox';
-/** What the SDK asks for if its user names no template, and the environment that serves it if nothing else has the name. */
-const defaultTemplate = { name: 'base', environment: 'shell' };
+/** The one of images with build steps for root, if the fleet offers it. */
+const rootEnvironment = 'sandbox-root';
 
-/** Templates have one tag, which may be written or left out. */
-function untagged(name: string): string | null {
-  const [alias = '', tag = 'default', ...rest] = name.split(':');
-  return tag === 'default' && rest.length === 0 ? alias : null;
-}
-
-/** Null: there is none such. */
-async function findTemplate(deps: Deps, tenant: TenantId, name: string): Promise<Template | null> {
-  const alias = untagged(name);
-  if (alias === null || alias === '') return null;
-  if (isEnvironment(deps, alias)) return { environment: alias, image: null };
-  const named = await deps.aliases.named(tenant, alias);
-  if (named !== null || alias !== defaultTemplate.name) return named;
-  const { environment } = defaultTemplate;
-  return isEnvironment(deps, environment) ? { environment, image: null } : null;
-}
-
-function isEnvironment({ core }: Deps, name: string): boolean {
-  return core.environments().some((environment) => environment.name === name.split('@', 1)[0]);
-}
-
-/** Throws `unknown_environment`. */
-export async function templateOf(deps: Deps, tenant: TenantId, name: string): Promise<Template> {
-  const template = await findTemplate(deps, tenant, name);
-  if (template !== null) return template;
-  const known = deps.core.environments().map((environment) => environment.name);
-  throw new Failure(
-    'unknown_environment',
-    `there is no template ${JSON.stringify(name.slice(0, 100))}; build it from an image, or use an environment: ${known.join(', ')}`,
+/** Gives the name. Throws `invalid_request` for steps that no sandbox runs, and for images that are not allowed. */
+async function nameImage(
+  parts: E2bParts,
+  tenant: TenantId,
+  { alias, tag }: TemplateName,
+  build: BuildStart,
+): Promise<void> {
+  refuseUnserved(build);
+  const steps = compileSteps(build.steps ?? []);
+  const named = await baseOf(parts, tenant, build, steps);
+  const environment = await parts.core.environment(environmentRef(named.environment));
+  if (named.image !== null) checkImage(environment, named.image);
+  checkRoot(environment, steps);
+  const setUp = { script: joinScripts(named.script ?? '', steps.script) };
+  const workdir = steps.workdir ?? named.workdir;
+  const whole = { ...named, ...setUp, ...(workdir && { workdir }), namedAtMs: parts.clock.nowMs() };
+  if (await parts.aliases.name(tenant, alias, tag, whole)) return;
+  throw invalid(
+    'this tenant has 10,000 templates, or this one 64 tags, and no more are kept; use those, or wait 14 days without any',
   );
 }
 
-const aliasPattern = /^[A-Za-z0-9][\w.-]{0,127}$/;
-
-/** The alias that a build will give. Throws `invalid_request` where it cannot be one. */
-function newAlias(deps: Deps, name: string | undefined): string {
-  const alias = untagged(name ?? '');
-  if (alias === null) throw invalid('templates have no tags here but "default"');
-  if (!aliasPattern.test(alias)) {
-    throw invalid(
-      'a template is named by 1 to 128 letters, digits, "_", "-" and ".", the first of them a letter or digit',
-    );
-  }
-  if (isEnvironment(deps, alias)) {
-    throw invalid(
-      `${alias} is an environment of the fleet and needs no build; give the template another name`,
-    );
-  }
-  return alias;
+/** What the build begins with. */
+async function baseOf(
+  parts: E2bParts,
+  tenant: TenantId,
+  { fromImage, fromTemplate }: BuildStart,
+  { needsRoot }: Steps,
+): Promise<Named> {
+  if (!fromImage) return templateOf(parts, tenant, fromTemplate ?? '');
+  const isForRoot = needsRoot && isEnvironment(parts, rootEnvironment);
+  return { environment: isForRoot ? rootEnvironment : usualEnvironment, image: fromImage };
 }
 
-/** Gives the alias. Throws `invalid_request` for what would have to be built, and for images that may not be. */
-async function nameImage(deps: Deps, tenant: TenantId, alias: string, build: BuildStart): Promise<void> {
-  refuseSteps(build);
-  const named = build.fromImage
-    ? { environment: usualEnvironment, image: build.fromImage }
-    : await templateOf(deps, tenant, build.fromTemplate ?? '');
-  if (named.image !== null)
-    checkImage(await deps.core.environment(environmentRef(named.environment)), named.image);
-  if (!(await deps.aliases.name(tenant, alias, named))) {
-    throw invalid(
-      'this tenant has 10,000 templates, and no more are kept; use those, or wait 14 days without any',
-    );
-  }
+function checkRoot({ name, template }: Environment, { needsRoot }: Steps): void {
+  if (!needsRoot || template.runAs === 'root') return;
+  throw invalid(
+    `this template has build steps (RUN) for root, and the environment ${name} has run_as: user; ` +
+      `offer an environment ${rootEnvironment} with run_as: root, or ${buildElsewhere}`,
+  );
 }
 
-function refuseSteps({ steps = [], startCmd, readyCmd, fromImageRegistry }: BuildStart): void {
-  if (steps.length > 0) {
-    const types = [...new Set(steps.map(({ type = 'step' }) => type.slice(0, 20)))].join(', ');
-    throw invalid(
-      `nothing is built here, and this template has build steps (${types}): build the image elsewhere and use from_image, ` +
-        'or write what they do as `prepare` in an environment',
-    );
-  }
+function refuseUnserved({ startCmd, readyCmd, fromImageRegistry }: BuildStart): void {
   if (startCmd || readyCmd) {
     throw invalid('templates have no start or ready command here; write it as `prepare` in an environment');
   }

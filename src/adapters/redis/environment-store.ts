@@ -87,14 +87,23 @@ export function aliasStore(run: RunScript): AliasStore {
   const { exchange } = scriptsOver(run);
   const keptMs = environmentsKeptMs;
   return {
-    name: async (tenant, alias, named) => {
-      const asked = { tenant: encodeURIComponent(tenant), alias, most: mostAliases, keptMs };
+    name: async (tenant, alias, tag, named) => {
+      const asked = { tenant: encodeURIComponent(tenant), alias, tag, most: mostAliases, keptMs };
       return (await exchange('name-image', asked, JSON.stringify(named))).reply;
     },
     named: async (tenant, alias) => {
       const asked = { tenant: encodeURIComponent(tenant), alias, keptMs };
-      const text = textOrNull((await exchange('named-image', asked)).texts[0]);
-      return text === null ? null : (JSON.parse(text) as Named);
+      const [usual, tagged] = (await exchange('named-image', asked)).texts;
+      return new Map([...entriesOf(textOrNull(usual)), ...tagsIn(textOrNull(tagged))]);
     },
   };
+}
+
+const entriesOf = (text: string | null, tag = 'default'): readonly (readonly [string, Named])[] =>
+  text === null ? [] : [[tag, JSON.parse(text) as Named]];
+
+function tagsIn(json: string | null): readonly (readonly [string, Named])[] {
+  if (json === null) return [];
+  const texts = JSON.parse(json) as Readonly<Record<string, string>>;
+  return Object.entries(texts).flatMap(([tag, text]) => entriesOf(text, tag));
 }

@@ -67,12 +67,23 @@ export type EnvironmentsInForce = {
 };
 
 /** What an alias stands for: an environment, and the image for a row of it; null where the environment has its own. */
-export type Named = { readonly environment: string; readonly image: string | null };
+export type Named = {
+  readonly environment: string;
+  readonly image: string | null;
+  /** What its sandboxes run before their client receives them, as text for a shell. */
+  readonly script?: string;
+  /** Where commands start, if not where the image says. */
+  readonly workdir?: string;
+  readonly namedAtMs?: number;
+};
+
+/** What the tags of a name stand for. Most names have the tag `default` alone. */
+export type NamedByTag = ReadonlyMap<string, Named>;
 
 /** Names that a tenant gave to images, so that sandboxes may be opened by them: templates of the E2B face. */
 export interface AliasStore {
-  /** False where the tenant has as many as it may, and this one is new. */
-  name(tenant: TenantId, alias: string, named: Named): Promise<boolean>;
-  /** Null: nobody named it, or not for so long that it was forgotten. Asking keeps all of the tenant's. */
-  named(tenant: TenantId, alias: string): Promise<Named | null>;
+  /** False if this one is new, and the tenant has as many names or the name as many tags as it may. */
+  name(tenant: TenantId, alias: string, tag: string, named: Named): Promise<boolean>;
+  /** Empty if the name is unknown, or was forgotten after its time. Asking keeps all of the tenant's. */
+  named(tenant: TenantId, alias: string): Promise<NamedByTag>;
 }

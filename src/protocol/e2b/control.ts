@@ -14,6 +14,8 @@ const Network = Type.Object({
 export const RunParams = Type.Object({ run: Type.Optional(Type.String()) });
 export const SandboxParams = Type.Object({ run: Type.Optional(Type.String()), id: Type.String() });
 export const AliasParams = Type.Object({ run: Type.Optional(Type.String()), alias: Type.String() });
+export const TemplateParams = Type.Object({ run: Type.Optional(Type.String()), template: Type.String() });
+export const FileParams = Type.Object({ ...TemplateParams.properties, hash: Type.String() });
 export const BuildParams = Type.Object({
   run: Type.Optional(Type.String()),
   template: Type.String(),
@@ -70,11 +72,17 @@ export const NewTemplate = Type.Object({
   tags: Type.Optional(Type.Array(Type.String())),
 });
 
+const BuildStep = Type.Object({
+  type: Type.Optional(Type.String()),
+  args: Type.Optional(Type.Union([Type.Array(Type.String()), Type.Null()])),
+});
+export type BuildStep = { readonly type?: string; readonly args?: readonly string[] | null };
+
 export const BuildStart = Type.Object({
   fromImage: Type.Optional(Type.String()),
   fromTemplate: Type.Optional(Type.String()),
   fromImageRegistry: Type.Optional(Type.Unknown()),
-  steps: Type.Optional(Type.Array(Type.Object({ type: Type.Optional(Type.String()) }))),
+  steps: Type.Optional(Type.Array(BuildStep, { maxItems: 256 })),
   startCmd: Type.Optional(Type.String()),
   readyCmd: Type.Optional(Type.String()),
 });

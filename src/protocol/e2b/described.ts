@@ -79,6 +79,10 @@ export const TemplateMade = Type.Object(
   },
   { title: 'E2bTemplate' },
 );
+export const TemplateTag = Type.Object(
+  { tag: Text, buildID: Text, createdAt: Text },
+  { title: 'E2bTemplateTag' },
+);
 export const BuildStatus = Type.Object(
   {
     templateID: Text,

@@ -11,7 +11,7 @@ import { systemClock } from '#src/platform/clock.ts';
 import { systemRandom } from '#src/platform/random.ts';
 import { createPeerTokens } from '#src/platform/tokens.ts';
 import type { Clock } from '#src/ports/clock.ts';
-import type { Named } from '#src/ports/fleet/registry.ts';
+import type { Named, NamedByTag } from '#src/ports/fleet/registry.ts';
 import { FakeGatewayCore } from '#test/fakes/gateway-core.ts';
 
 /** A real server on a free port of this machine, over a recording core. */
@@ -123,10 +123,15 @@ export async function startGateway(
 export const fleetTokens = createPeerTokens({ current: 'the fleet key of this test', other: null });
 
 function rememberedAliases(): GatewayParts['e2b']['aliases'] {
-  const aliases = new Map<string, Named>();
+  const aliases = new Map<string, NamedByTag>();
+  const named = (tenant: string, alias: string) =>
+    aliases.get(`${tenant} ${alias}`) ?? new Map<string, Named>();
   return {
-    name: (tenant, alias, named) => Promise.resolve(aliases.set(`${tenant} ${alias}`, named).size > 0),
-    named: (tenant, alias) => Promise.resolve(aliases.get(`${tenant} ${alias}`) ?? null),
+    name: (tenant, alias, tag, one) => {
+      aliases.set(`${tenant} ${alias}`, new Map([...named(tenant, alias), [tag, one]]));
+      return Promise.resolve(true);
+    },
+    named: (tenant, alias) => Promise.resolve(named(tenant, alias)),
   };
 }
 

@@ -230,7 +230,36 @@ async def test_a_create_with_its_key_again_opens_nothing_and_another_key_does(fl
     assert [await first.kill(), await again.kill(), await other.kill()] == [True, False, True]
 
 
-async def test_a_template_is_an_image_by_a_name_and_steps_are_refused(image: str):
+async def test_build_steps_run_when_a_sandbox_starts_and_the_first_that_fails_is_named(image: str):
+    template = (
+        Template()
+        .from_image(image)
+        .set_envs({"GREETING": "it's me"})
+        .set_workdir("/app/part")
+        .run_cmd('echo "$GREETING" > said')
+    )
+    name = f"task-{uuid.uuid4().hex[:8]}"
+    built = await AsyncTemplate.build(template, f"{name}:one")
+    assert [each.tag for each in await AsyncTemplate.get_tags(name)] == ["one"]
+    for asked in (f"{name}:one", f"{name}:{built.build_id}"):
+        sandbox = await AsyncSandbox.create(asked)
+        assert (await sandbox.commands.run("pwd; cat said")).stdout == "/app/part\nit's me\n"
+        again = await AsyncSandbox.connect(sandbox.sandbox_id)
+        assert (await again.commands.run("pwd")).stdout == "/app/part\n"
+        await sandbox.kill()
+    with pytest.raises(e2b.SandboxException, match="no template"):
+        await AsyncSandbox.create(name)
+    await AsyncTemplate.build(Template().from_image(image).run_cmd("echo no room >&2; exit 7"), name)
+    with pytest.raises(e2b.SandboxException, match=r"no room\s+build step 1 \(RUN .*exit code 7"):
+        await AsyncSandbox.create(name)
+    for_root = Template().from_image(image).run_cmd("chmod 700 /etc && id -u > /etc/who", user="root")
+    await AsyncTemplate.build(for_root, name)
+    sandbox = await AsyncSandbox.create(name)
+    assert (await sandbox.commands.run("cat /etc/who")).stdout == "0\n"
+    await sandbox.kill()
+
+
+async def test_a_template_is_an_image_by_a_name_and_other_steps_are_refused(image: str):
     name = f"task-{uuid.uuid4().hex[:8]}"
     assert await AsyncTemplate.exists(name) is False
     await AsyncTemplate.build(Template().from_image(image), name, cpu_count=2, memory_mb=512)
@@ -238,8 +267,8 @@ async def test_a_template_is_an_image_by_a_name_and_steps_are_refused(image: str
     sandbox = await AsyncSandbox.create(name)
     assert (await sandbox.commands.run("cat /proc/1/comm; ls /app")).exit_code == 0
     await sandbox.kill()
-    with pytest.raises(e2b.BuildException, match="nothing is built here"):
-        await AsyncTemplate.build(Template().from_image(image).run_cmd("true"), "with-steps")
+    with pytest.raises(e2b.BuildException, match=r"build step 1 \(USER agent\)"):
+        await AsyncTemplate.build(Template().from_image(image).set_user("agent"), "for-another")
     with pytest.raises(e2b.BuildException, match="allows"):
         await AsyncTemplate.build(Template().from_image("registry.example.com/else:1"), "elsewhere")
     with pytest.raises(e2b.SandboxException, match="no template"):

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from rootfs import busybox_root
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parents[1] / "with_harbor")]
@@ -20,3 +21,16 @@ def pytest_configure(config: pytest.Config) -> None:
 def telemetry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HARBOR_TELEMETRY", "0")
     monkeypatch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+
+
+@pytest.fixture(scope="session")
+def image(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """With what the build steps of Harbor's templates call, and Debian's busybox lacks."""
+    root = tmp_path_factory.mktemp("root")
+    name = busybox_root(root)
+    (root / "etc/passwd").write_text("root:x:0:0:root:/root:/bin/sh\n")
+    (root / "etc/group").write_text("root:x:0:\n")
+    install = root / "bin/install"
+    install.write_text('#!/bin/sh\n# install -d -m MODE FOLDER\nmkdir -p "$4" && chmod "$3" "$4"\n')
+    install.chmod(0o755)
+    return name

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Awaitable, Callable, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from statistics import mean
 
@@ -18,6 +19,9 @@ from scripted_agent import ScriptedAgent
 
 APPEND = "for each in $(seq {}); do echo x >> calls; done"
 TEST = "#!/bin/sh\nsleep {}\nwc -l < calls > /logs/verifier/reward.txt\n"
+# The templates of 0.26 have build steps for root, so its sandboxes are of `sandbox-root`. A command may end its sandbox there,
+# and one that is killed during a command is the policy's doing.
+ROOTED = version("harbor").startswith("0.26.")
 Disturb = Callable[[], Awaitable[object]]
 
 
@@ -67,10 +71,16 @@ def expect_one_lost(fleet: Fleet, run: str, trials: Sequence[TrialResult]) -> No
     [lost] = [trial for trial in trials if not trial.reward_valid]
     assert lost.verifier_result is None
     assert lost.exception_info is not None
-    assert lost.exception_info.exception_type == "SandboxNotRunningException"
+    expected = "RuntimeError" if ROOTED else "SandboxNotRunningException"
+    assert lost.exception_info.exception_type == expected
+    assert fleet.report(run)["rollouts"] == 4
+    expect_blame(fleet, run)
+
+
+def expect_blame(fleet: Fleet, run: str) -> None:
     report = fleet.report(run)
-    assert (report["rollouts"], report["discarded"]) == (4, 1)
-    assert report["blame"] == {"infrastructure": 1}
+    lost = 0 if ROOTED else 1
+    assert (report["discarded"], report["blame"].get("infrastructure", 0)) == (lost, lost)
 
 
 def commands(last: str) -> list[str]:
@@ -96,7 +106,7 @@ async def test_killed_while_it_is_graded_the_trial_has_no_reward(fleet: Fleet, r
     assert lost.verifier_result is None
     rewards = [trial.verifier_result.rewards for trial in trials if trial.verifier_result is not None]
     assert rewards == [{"reward": 2.0}] * 3
-    assert fleet.report(run)["blame"] == {"infrastructure": 1}
+    expect_blame(fleet, run)
 
 
 async def test_the_models_own_time_out_is_an_exit_code_and_the_trial_is_scored(
@@ -110,12 +120,13 @@ async def test_the_models_own_time_out_is_an_exit_code_and_the_trial_is_scored(
 
 
 @pytest.mark.usefixtures("fleet", "run")
-async def test_a_task_that_has_only_a_dockerfile_is_refused_in_words(task: Path):
+async def test_a_dockerfile_that_copies_files_is_refused_in_words(task: Path):
     (task / "task.toml").write_text('version = "1.0"\n')
-    (task / "environment/Dockerfile").write_text("FROM scratch\nRUN true\n")
+    (task / "environment/Dockerfile").write_text("FROM scratch\nCOPY notes /notes\n")
+    (task / "environment/notes").write_text("here\n")
     [trial] = await play(task, [APPEND.format(1)])
     assert trial.exception_info is not None
-    assert "nothing is built here" in trial.exception_info.exception_message
+    assert "(COPY) are not served" in trial.exception_info.exception_message
 
 
 @pytest.mark.usefixtures("fleet")
