@@ -9,6 +9,7 @@ import type { Exec, ToolCall } from '#src/calls/plan-call.ts';
 import type { CallResult } from '#src/calls/work.ts';
 import type { Caller, RolloutRef } from '#src/claiming/resolve-rollout.ts';
 import type { EnvironmentReference } from '#src/claiming/pinned-environments.ts';
+import type { Cancelled } from '#src/calls/cancel.ts';
 import type { Prewarm, Prewarmed } from '#src/claiming/prewarm.ts';
 import type { Grade } from '#src/grading/job.ts';
 import type { PlaceInLine } from '#src/ports/fleet/claims.ts';
@@ -92,7 +93,8 @@ export interface GatewayCore {
     call: CallId,
     stream: OutputStream,
   ): Promise<AsyncIterable<Uint8Array>>;
-  cancel(caller: Caller, rollout: RolloutRef, call: CallId): Promise<void>;
+  /** A call that has not begun never will. */
+  cancel(caller: Caller, rollout: RolloutRef, call: CallId): Promise<Cancelled>;
   grade(caller: Caller, request: GradeRequest): Promise<GradeResult>;
   putFile(
     caller: Caller,

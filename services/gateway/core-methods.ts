@@ -1,4 +1,5 @@
-import { type AttachDeps, attachToCall, cancelCall, outputOf } from '#src/calls/attach.ts';
+import { type AttachDeps, attachToCall, outputOf } from '#src/calls/attach.ts';
+import { cancelCall } from '#src/calls/cancel.ts';
 import { type CommandBounds, planExec, planToolCall } from '#src/calls/plan-call.ts';
 import { runCall, type RunCallDeps } from '#src/calls/run-call.ts';
 import { getFile, putFile, type TransferDeps } from '#src/calls/transfer.ts';
@@ -150,7 +151,8 @@ export function gatewayCore(deps: GatewayCoreDeps): GatewayCore {
       return outputOf(deps.calls, await find(caller, ref), call, stream);
     },
     async cancel(caller, ref, call) {
-      await cancelCall(deps.calls, await find(caller, ref), call);
+      const record = await find(caller, ref);
+      return cancelCall(deps.calls, await resolveRecord(deps.resolve, caller, record), record, call);
     },
     async grade(caller: Caller, request: GradeRequest) {
       const deadline = deadlineIn(request.waitMs);

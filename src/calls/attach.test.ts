@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest';
-import { fakeCallSummary, fakeRollout } from '#test/fakes/rollout-record.ts';
+import { fakeRollout } from '#test/fakes/rollout-record.ts';
 import { callId } from '../model/ids.ts';
-import type { RecordedCall } from '../ports/fleet/calls.ts';
 import { LinkError, type LinkTrouble } from '../ports/sandbox-link.ts';
-import { cancelCall, outputOf } from './attach.ts';
+import { outputOf } from './attach.ts';
 
 /** Asks for an output of a sandbox that answers so. */
 function ask(trouble: LinkTrouble, rollout = fakeRollout()) {
@@ -20,22 +19,6 @@ test('output that had to make way is expired, and the call did run', async () =>
 
 test('a sandbox that cannot be asked now may be asked again by a repeat', async () => {
   await expect(ask(away)).rejects.toMatchObject({ code: 'sandboxd_unreachable', retry: 'yes' });
-});
-
-const running: RecordedCall = {
-  digest: 'digest',
-  repeated: null,
-  epoch: null,
-  summary: fakeCallSummary({ state: 'dispatched', outcome: null, code: null, admitted: 'yes' }),
-};
-
-test('a running call whose sandbox does not answer is not stopped, which a repeat may do', async () => {
-  const link = { cancel: () => Promise.reject(new LinkError(away)) };
-  const calls = { lookup: () => Promise.resolve(running) };
-  await expect(cancelCall({ calls, link }, fakeRollout(), callId('c1'))).rejects.toMatchObject({
-    code: 'sandboxd_unreachable',
-    message: 'call c1 was not stopped: sandboxd: maybe_sent (reset); ask again',
-  });
 });
 
 test('of a lost rollout the loss is told, and of one that is over that nothing is kept', async () => {

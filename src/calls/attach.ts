@@ -4,7 +4,6 @@ import type { ResolvedRollout } from '../claiming/resolve-rollout.ts';
 import { Failure, sandboxdUnreachable } from '../failure/failure.ts';
 import type { CallId } from '../model/ids.ts';
 import { isOver } from '../model/rollout.ts';
-import type { CallStore } from '../ports/fleet/calls.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import { LinkError, type SandboxLink } from '../ports/sandbox-link.ts';
 import type { OutputStream } from '../protocol/sandboxd/wire.ts';
@@ -82,33 +81,3 @@ function knownTimeoutMs({ environment, tool }: Tracked): number {
 
 /** A native command's own longest timeout. */
 const longestAttachMs = 3_600_000;
-const cancelMs = 10_000;
-
-/** Hardly any call runs a second time. */
-function unlessUnknown(thrown: unknown): void {
-  if (!(thrown instanceof LinkError)) throw thrown;
-  if (thrown.trouble.kind !== 'refused' || thrown.trouble.code !== 'unknown_call') throw thrown;
-}
-
-/**
- * Stops a running call; it settles as `cancelled` for whoever waits for it. Idempotent. Throws `sandboxd_unreachable` where its
- * sandbox does not answer: if that is gone, the rollout's state says so soon.
- */
-export async function cancelCall(
-  deps: { readonly calls: Pick<CallStore, 'lookup'>; readonly link: Pick<SandboxLink, 'cancel'> },
-  rollout: RolloutRecord,
-  call: CallId,
-): Promise<void> {
-  const recorded = await deps.calls.lookup(rollout.key, call);
-  if (recorded === null) throw new Failure('unknown_call', `the rollout has no call ${call}`);
-  if (recorded.summary.state === 'settled') return;
-  try {
-    const cancel = (run: CallId) => deps.link.cancel(targetOf(rollout), run, AbortSignal.timeout(cancelMs));
-    await cancel(call);
-    await cancel(secondRunOf(call)).catch(unlessUnknown);
-  } catch (thrown) {
-    if (!(thrown instanceof LinkError)) throw thrown;
-    const message = `call ${call} was not stopped: ${thrown.message}; ask again`;
-    throw sandboxdUnreachable(message, { admitted: 'yes', cause: thrown });
-  }
-}

@@ -234,7 +234,18 @@ function limitText(work: Tracked, code: ModelFailure): string {
   return fillText(texts.timeSpent, { minutes: Math.round(limits.rolloutMs / 60_000) });
 }
 
-function withoutRun(work: Tracked, outcome: Result['outcome'], code: ModelFailure, output: string): Result {
+/** How a call settles that was cancelled before its admission. Each later request for it gets this answer. */
+export function cancelledUnbegun(work: Tracked): Judged {
+  const result = withoutRun(work, 'cancelled', null, work.environment.texts.cancelled);
+  return { settlement: { ...refusedSettlement(work, result), onlyNew: true }, result };
+}
+
+function withoutRun(
+  work: Tracked,
+  outcome: Result['outcome'],
+  code: ModelFailure | null,
+  output: string,
+): Result {
   return {
     callId: work.call,
     outcome,

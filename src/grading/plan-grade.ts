@@ -19,7 +19,7 @@ import { isOver } from '../model/rollout.ts';
 import { rowOf } from '../claiming/dataset-row.ts';
 import { unseenCalls } from './check-calls.ts';
 import { noneFailed } from '../waiting/retries.ts';
-import { type AttachDeps, cancelCall } from '../calls/attach.ts';
+import { stopCall, type StopDeps } from '../calls/cancel.ts';
 import { isIdText } from '../model/ids.ts';
 import type { CallStore } from '../ports/fleet/calls.ts';
 import type { Deadline } from '../waiting/deadline.ts';
@@ -128,10 +128,10 @@ export async function storeBrought(deps: GradeDeps, work: GradeWork, deadline: D
  * cannot be stopped now is waited for, because how it ends may be why there is no score.
  */
 export async function stopWhatRuns(
-  deps: AttachDeps & { readonly calls: Pick<CallStore, 'list'> },
+  deps: StopDeps & { readonly calls: Pick<CallStore, 'list'> },
   rollout: RolloutRecord,
 ): Promise<void> {
   const calls = await deps.calls.list(rollout.key);
   const open = calls.filter(({ state, call }) => state === 'dispatched' && isIdText(call));
-  await Promise.all(open.map(({ call }) => cancelCall(deps, rollout, call).catch(() => undefined)));
+  await Promise.all(open.map(({ call }) => stopCall(deps, rollout, call).catch(() => undefined)));
 }

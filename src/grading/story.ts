@@ -1,3 +1,4 @@
+import { neverBegan } from '../calls/cancel.ts';
 import { Failure } from '../failure/failure.ts';
 import type { Json } from '../model/grader.ts';
 import { isIdText } from '../model/ids.ts';
@@ -35,7 +36,8 @@ export type StoryCall = {
 
 /** Throws `grader_failed` where fleet state has forgotten something of it, and what reading it throws. */
 export async function readStory(calls: Pick<CallStore, 'transcript'>, key: ToldKey): Promise<Story> {
-  const told = (await calls.transcript(key)).filter(({ summary }) => isIdText(summary.call));
+  const recorded = await calls.transcript(key);
+  const told = recorded.filter(({ summary }) => isIdText(summary.call) && !neverBegan(summary));
   const forgotten = told.filter(isForgotten);
   if (forgotten.length > 0) {
     throw new Failure(

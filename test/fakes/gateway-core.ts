@@ -46,7 +46,7 @@ export class FakeGatewayCore implements GatewayCore {
     await this.#answer('output', args, undefined);
     return this.#chunks();
   };
-  cancel: GatewayCore['cancel'] = (...args) => this.#answer('cancel', args, undefined);
+  cancel: GatewayCore['cancel'] = (...args) => this.#answer('cancel', args, { began: false, waiting: true });
   grade: GatewayCore['grade'] = (...args) => this.#answer('grade', args, this.gradeResult);
   view: GatewayCore['view'] = (...args) =>
     this.#answer('view', args, { ...aView(), ...(this.place === null ? {} : { place: this.place }) });

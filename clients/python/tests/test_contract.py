@@ -14,7 +14,16 @@ import corral
 from corral import routes, sync, writing
 from corral.errors import Admitted, Blame
 from corral.failures import MEANINGS
-from corral.results import Outcome, read_call, read_failure, read_grade, read_opened, read_verdict
+from corral.results import (
+    Cancelled,
+    Outcome,
+    read_call,
+    read_cancelled,
+    read_failure,
+    read_grade,
+    read_opened,
+    read_verdict,
+)
 from corral.routes import ROUTES, Route
 from corral.standing import read_standing
 
@@ -149,6 +158,14 @@ def test_nothing_else_takes_a_body(document: Any):
 @pytest.mark.parametrize("route", READERS, ids=lambda route: f"{route.method} {route.path}")
 def test_each_answer_with_just_what_it_must_have_can_be_read(document: Any, route: Route):
     READERS[route](example(schema_of(operation(document, route)["responses"]["200"])))
+
+
+def test_a_cancel_says_whether_the_call_had_begun(document: Any):
+    schema = schema_of(operation(document, routes.CANCEL)["responses"]["202"])
+    assert {"began", "waiting"} <= set(schema["required"])
+    assert read_cancelled({**example(schema), "began": False}) == Cancelled(began=False, waiting=True)
+    # A gateway of the version before.
+    assert read_cancelled({"call_id": "c", "state": "cancelling"}) == Cancelled(began=True, waiting=False)
 
 
 def test_failures_have_the_codes_and_the_words_that_the_client_knows(document: Any):

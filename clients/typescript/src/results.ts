@@ -109,6 +109,15 @@ export function readCall(body: Json): CallResult {
   };
 }
 
+/** Whether a call that was given up had begun, and whether its rollout still waits for a sandbox. */
+export type Cancelled = { readonly began: boolean; readonly waiting: boolean };
+
+/** A gateway of the version before cancels only what has begun, and does not say so. */
+export const readCancelled = (body: Json): Cancelled => ({
+  began: field({ began: true, ...body }, 'began', isFlag),
+  waiting: field({ waiting: false, ...body }, 'waiting', isFlag),
+});
+
 /**
  * Of a command with `binary`. If nothing ran there are only texts, and also in a sandbox of an older fleet: there bytes that are
  * not UTF-8 are lost, and the stream counts as cut.

@@ -10,6 +10,7 @@ import {
   Unavailable,
 } from './errors.ts';
 import { type Asked, exchange, type Reply } from './exchange.ts';
+import { findReason, neverBegan } from './giving-up.ts';
 import { keepAlive, leaseSOf } from './heartbeat.ts';
 import { type Held, hold, isHeld, letGo, pathOf, prepareToLeave, queryOf } from './leaving.ts';
 import {
@@ -110,6 +111,8 @@ export class Rollout<
   #barred: CorralError | null = null;
   /** A mistake of the job keeps this rollout from a score, and none of its later calls from running. */
   #misused: Misuse | null = null;
+  /** Until it is known of every call that was given up whether it had begun, later requests wait. */
+  #givenUp: Promise<void> = Promise.resolve();
 
   constructor(environment: string, options: RolloutOptions = {}) {
     const { client = new Client(), rolloutId = `r-${randomUUID()}`, attempt = 1, ...rest } = options;
@@ -216,6 +219,7 @@ export class Rollout<
 
   /** The fleet's word: scorable, or discarded and why. */
   async verdict(): Promise<Verdict> {
+    await this.#givenUp;
     return this.#read(readVerdict, await exchange(this.#held.gateway, this.#asked(routes.verdict)));
   }
 
@@ -253,6 +257,7 @@ export class Rollout<
     read = readCall,
   ): Promise<CallResult> {
     const call = callId ?? `c-${randomUUID()}`;
+    const beganMs = performance.now();
     const text = this.#text({ call_id: call, ...body, timeout_s: timeoutS }, probe);
     const stopping = signal === undefined ? {} : { signal };
     const isNewId = callId === undefined;
@@ -261,7 +266,7 @@ export class Rollout<
       return this.#read(read, await this.#settled(asked, call));
     } catch (error) {
       // A command that is no longer waited for must stop, and not run on next to the following one.
-      if (signal?.aborted === true && this.#isOpen && !this.#isOver) void this.#cancel(call);
+      if (signal?.aborted === true && !this.#isOver) this.#giveUp(call, performance.now() - beganMs);
       throw error;
     }
   }
@@ -300,9 +305,18 @@ export class Rollout<
     }
   }
 
-  async #cancel(call: string): Promise<void> {
-    const asked = this.#asked(routes.cancel, { call_id: call }, { patienceS: finishPatienceS });
-    await exchange(this.#held.gateway, asked).catch(() => undefined);
+  #giveUp(call: string, waitedMs: number): void {
+    if (!this.#isOpen) return void this.#bar(neverBegan(waitedMs));
+    const { gateway } = this.#held;
+    const patienceS = Math.min(finishPatienceS, gateway.patienceS);
+    const asked = this.#asked(routes.cancel, { call_id: call }, { patienceS });
+    const learning = findReason(gateway, asked, waitedMs);
+    const earlier = this.#givenUp;
+    this.#givenUp = (async () => {
+      const reason = await learning;
+      if (reason !== null) this.#bar(reason);
+      await earlier;
+    })();
   }
 
   async #finish(): Promise<void> {
@@ -320,13 +334,14 @@ export class Rollout<
 
   async #act(asked: Asked): Promise<Reply> {
     await this.#waitUntilOpen(asked.signal);
+    this.#check();
     return this.#barring(asked);
   }
 
   /** No longer than the caller of this one request waits: others share the opening. */
   async #waitUntilOpen(signal: AbortSignal | undefined): Promise<void> {
-    const opening = this.open();
-    if (signal === undefined) return void (await opening);
+    const opening = this.open().then(() => this.#givenUp);
+    if (signal === undefined) return opening;
     const left = listenForAbort(signal);
     try {
       await Promise.race([opening, left.aborted]);

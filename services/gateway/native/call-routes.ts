@@ -121,7 +121,7 @@ export function callRoutes(app: App, core: GatewayCore): void {
     {
       schema: {
         operationId: 'cancelCall',
-        summary: 'Stop a running call',
+        summary: 'Stop a call, or keep one that has not begun from running',
         params: CallParams,
         querystring: AttemptQuery,
         response: { 202: CancelAnswer },
@@ -130,8 +130,8 @@ export function callRoutes(app: App, core: GatewayCore): void {
     async (request, reply) => {
       const rollout = takeRolloutRef(request, request.params.id, request.query);
       const call = takeCall(request, request.params.call_id);
-      await core.cancel(callerOf(request, 'native'), rollout, call);
-      return reply.code(202).send({ call_id: call, state: 'cancelling' });
+      const { began, waiting } = await core.cancel(callerOf(request, 'native'), rollout, call);
+      return reply.code(202).send({ call_id: call, state: 'cancelling', began, waiting });
     },
   );
 }

@@ -142,7 +142,7 @@ function dispatchOf(rollout: RolloutRecord, { again, activated, timeLeftMs }: Di
 
 function settleAsk(settlement: Settlement) {
   const { key, call, digest, tool, outcome, code, admitted, exitCode, durationMs, waitedMs } = settlement;
-  const { outputBytes, taint, idleMs, ranIn, backgroundMs } = settlement;
+  const { outputBytes, taint, idleMs, ranIn, backgroundMs, onlyNew } = settlement;
   return {
     key,
     call,
@@ -159,6 +159,7 @@ function settleAsk(settlement: Settlement) {
     taint: taint === null ? undefined : taintAsk(taint),
     idleMs: Math.round(idleMs),
     ranIn,
+    onlyNew,
   };
 }
 

@@ -105,6 +105,8 @@ export type Settlement = {
     /** The policy may have been behind it. */
     readonly suspected?: Suspected | null;
   } | null;
+  /** Settles only a call that fleet state does not have: a call that it has stays as it is, also one that runs. */
+  readonly onlyNew?: true;
   /** Where it ran, as far as is known. */
   readonly ranIn?: SandboxId;
   readonly idleMs: number;

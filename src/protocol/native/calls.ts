@@ -83,7 +83,12 @@ export const CallAnswer = Type.Object(
 export type CallAnswer = Static<typeof CallAnswer>;
 
 export const CancelAnswer = Type.Object(
-  { call_id: Type.String(), state: Type.Literal('cancelling') },
+  {
+    call_id: Type.String(),
+    state: Type.Literal('cancelling'),
+    began: Type.Boolean({ description: 'false: nothing of it has run, and nothing will' }),
+    waiting: Type.Boolean({ description: 'it has not begun, and its rollout has no sandbox yet' }),
+  },
   { title: 'Canceling' },
 );
 

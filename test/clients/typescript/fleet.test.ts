@@ -59,6 +59,13 @@ grader: { kind: text, reference: item.answer }
 limits: { idle: 8s }
 pool: { min_ready: 1, max: 6 }
 `,
+  narrow: `
+name: narrow
+sandbox: { image: host, disk: 48Mi }
+${tools}
+grader: { kind: text, reference: item.answer }
+pool: { min_ready: 0, max: 1 }
+`,
   rooted: `
 name: rooted
 sandbox: { image: host, run_as: root, disk: 64Mi, processes: 64 }
@@ -212,6 +219,37 @@ describe('a rollout', () => {
     await using graded = open('slow-grader', { client: client(1) });
     await graded.exec('echo x >> calls');
     expect((await graded.grade()).score).toBe(1);
+  });
+
+  it('has no score if a deadline of its trainer ends in line, and its command never runs', async () => {
+    await using holder = open('narrow');
+    await holder.exec('true');
+    await using rollout = open('narrow', { item: { answer: '42' } });
+    await rollout.open();
+    const stop = new AbortController();
+    const call = rollout.exec('echo 42 > answer', { signal: stop.signal });
+    const over = expect(call).rejects.toThrow('too late');
+    stop.abort(new Error('too late'));
+    await over;
+    await expect(rollout.grade({ output_text: 'no' })).rejects.toMatchObject({
+      name: 'Unavailable',
+      code: 'never_began',
+    });
+    expect((await view(rollout.rolloutId))['calls']).toMatchObject([
+      { outcome: 'cancelled', admitted: 'no' },
+    ]);
+  });
+
+  it('is graded if a deadline of its trainer ends while its command runs', async () => {
+    await using rollout = open('counting');
+    await append(rollout, 2);
+    const stop = new AbortController();
+    const call = rollout.exec('sleep 300', { timeoutS: 600, signal: stop.signal });
+    const over = expect(call).rejects.toThrow('too late');
+    await inFlight(rollout);
+    stop.abort(new Error('too late'));
+    await over;
+    expect((await rollout.grade()).score).toBe(2);
   });
 
   it('returns what the policy did to itself, and is scored', async () => {

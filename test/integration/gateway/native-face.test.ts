@@ -306,7 +306,10 @@ describe('calls', () => {
   });
 
   it('are cancelled by name', async () => {
-    expect((await send('POST', '/v1/rollouts/trace_1/calls/c1/cancel')).status).toBe(202);
+    expect(await send('POST', '/v1/rollouts/trace_1/calls/c1/cancel')).toMatchObject({
+      status: 202,
+      body: { call_id: 'c1', state: 'cancelling', began: false, waiting: true },
+    });
     expect(gateway.core.calls[0]?.args).toEqual([caller, { rollout: 'trace_1', attempt: null }, 'c1']);
   });
 });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { bootId, callId, sandboxId } from '#src/model/ids.ts';
+import { noStory, readStory } from '#src/grading/story.ts';
 import {
   admitOf,
   claimOf,
@@ -292,6 +293,70 @@ describe('a settlement', () => {
   test('for a rollout that nobody knows is rollout_unknown', async () => {
     const lost = world.fleet.calls.settle(settlementOf(keyOf('nobody'), 'c1'));
     await expect(lost).rejects.toMatchObject({ code: 'rollout_unknown' });
+  });
+});
+
+describe('a settlement of new calls only', () => {
+  const cancelled = {
+    digest: '',
+    tool: 'unknown',
+    outcome: 'cancelled',
+    code: null,
+    admitted: 'no',
+    exitCode: null,
+    durationMs: 0,
+    answer: '"cancelled"',
+    onlyNew: true,
+  } as const;
+
+  test('keeps a call that waits for its sandbox from running, whatever its arguments are', async () => {
+    await world.fleet.claims.claim(claimOf('a'));
+    expect(await settle('call-1', cancelled)).toMatchObject({ first: true, summary: { admitted: 'no' } });
+    for (const digest of ['one', 'another'])
+      expect(await admit('call-1', { digest })).toMatchObject({
+        kind: 'settled',
+        answer: '"cancelled"',
+        summary: { outcome: 'cancelled', sandbox: null },
+      });
+    expect(await recordOf(world.fleet, keyOf('a'))).toMatchObject({
+      state: 'claimed',
+      calls: 0,
+      inFlight: 0,
+    });
+  });
+
+  test('leaves a call that was sent as it is, and says that it runs', async () => {
+    await held(world.fleet, claimOf('a'));
+    await admit('call-1');
+    expect(await settle('call-1', cancelled)).toMatchObject({
+      first: false,
+      summary: { state: 'dispatched', outcome: null },
+    });
+    expect(await settle('call-1')).toMatchObject({ first: true, summary: { outcome: 'completed' } });
+    expect(await settle('call-1', cancelled)).toMatchObject({
+      first: false,
+      summary: { outcome: 'completed' },
+    });
+  });
+
+  test('of an admission and a cancel at once either wins, and both know which', async () => {
+    const claimed = await held(world.fleet, claimOf('a'));
+    const calls = Array.from({ length: 20 }, (_, index) => `c${index}`);
+    for (const call of calls) {
+      const [admitted, settled] = await Promise.all([
+        world.fleet.calls.admit(admitOf(claimed, call)),
+        settle(call, cancelled),
+      ]);
+      expect(admitted.kind).toBe(settled.first ? 'settled' : 'dispatch');
+    }
+  });
+
+  test('has no room in the transcript that graders read', async () => {
+    await held(world.fleet, claimOf('a'));
+    await settle('call-1', cancelled);
+    const [told] = await world.fleet.calls.transcript(keyOf('a'));
+    expect(told).toMatchObject({ summary: { call: 'call-1' }, arguments: null, output: null });
+    expect(await readStory(world.fleet.calls, keyOf('a'))).toEqual(noStory);
   });
 });
 

@@ -111,6 +111,10 @@ const plantedBugsByName = {
     'if false then',
   ),
   'every lost sandbox was broken by its policy': { controller: blamesThePolicy },
+  'a cancelled call that waits runs all the same': replacing(
+    'Call.write(id, call, summary)\n  if known then Call.callEnded',
+    'if not ask.onlyNew then Call.write(id, call, summary) end\n  if known then Call.callEnded',
+  ),
   'calls that run are forgotten when their rollout is ended': replacing(
     "settleInFlight(id, 'cancelled', nil)\n",
     '',

@@ -2,7 +2,7 @@ import { secondRunOf } from '#src/calls/work.ts';
 import { callId } from '#src/model/ids.ts';
 import type { World } from '../world.ts';
 import type { Request } from '../trainer/ledger.ts';
-import { brokenWords, commandMs, requestMs } from '../environment.ts';
+import { brokenWords, cancelledWords, commandMs, requestMs } from '../environment.ts';
 import type { Invariant } from './inspector.ts';
 import { answers } from './ran-once.ts';
 import { ownerKey } from './owner-key.ts';
@@ -88,6 +88,8 @@ function unlikeTruth(world: World, { rollout, planned, call }: Request, output: 
   const ids: ReadonlySet<string> = new Set([call, secondRunOf(callId(call))]);
   const ran = world.truth.executionsOf(owner).filter((execution) => ids.has(execution.call));
   if (output.startsWith(brokenWords)) return world.truth.brokenBy(owner) ? null : 'it broke nothing';
+  if (output === cancelledWords)
+    return ran.length === 0 && isCancelled(world, call) ? null : 'it was not cancelled';
   if (planned?.kind === 'bad_arguments') {
     return ran.length === 0 && output.startsWith('Error: ') ? null : 'its arguments were wrong';
   }
@@ -98,10 +100,14 @@ function unlikeTruth(world: World, { rollout, planned, call }: Request, output: 
   return did.includes(output) ? null : `it did "${did.join('" and "')}"`;
 }
 
+const isCancelled = ({ ledger }: World, call: string): boolean =>
+  ledger.requests.some((request) => request.asking === 'cancel' && request.call === call);
+
 type Ended = NonNullable<World['truth']['executions'][number]['ending']>;
 
 function expectedOutput(token: string, ending: Ended): string {
   if (ending.kind === 'timed_out') return `${token}\n[timed out after ${commandMs / 1000} s]`;
+  if (ending.kind === 'cancelled') return `${token}\n${cancelledWords}`;
   const exitCode = ending.kind === 'exited' ? ending.exitCode : 0;
   return exitCode === 0 ? token : `${token}\n[exit code ${exitCode}]`;
 }

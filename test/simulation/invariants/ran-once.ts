@@ -23,6 +23,16 @@ export const ranOnce: Readonly<Record<string, Invariant>> = {
     return null;
   },
 
+  'a call that was cancelled before it began never runs': ({ ledger, truth, redis }) => {
+    for (const { told, rollout, call } of ledger.requests) {
+      // A Redis that has forgotten the cancel lets the call in.
+      if (told?.kind !== 'cancelled' || told.began || redis.replacedMs.length > 0) continue;
+      const ran = truth.executionsOf(ownerKey(rollout.run, rollout.name)).find((one) => one.call === call);
+      if (ran !== undefined) return `${rollout.name} ${call} ran in ${ran.sandbox}`;
+    }
+    return null;
+  },
+
   'a repeat gets the recorded answer': ({ ledger }) => {
     const first = new Map<string, string>();
     for (const { request, output } of answers(ledger)) {

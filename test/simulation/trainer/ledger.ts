@@ -6,6 +6,7 @@ import type { PlannedCall, PlannedRollout } from './plan.ts';
 export type Told =
   | { readonly kind: 'answer'; readonly output: string; readonly replayed: boolean }
   | { readonly kind: 'score'; readonly score: number }
+  | { readonly kind: 'cancelled'; readonly began: boolean }
   | {
       readonly kind: 'view';
       readonly state: RolloutState;
@@ -21,7 +22,7 @@ export type Told =
     }
   | { readonly kind: 'lost' };
 
-export type Asking = 'open' | 'call' | 'heartbeat' | 'view' | 'grade' | 'close';
+export type Asking = 'open' | 'call' | 'cancel' | 'heartbeat' | 'view' | 'grade' | 'close';
 
 export type Request = {
   readonly rollout: PlannedRollout;

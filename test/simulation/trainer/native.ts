@@ -1,4 +1,5 @@
 import { callId, rolloutId } from '#src/model/ids.ts';
+import type { Chance } from '../engine/chance.ts';
 import { commandMs, idleMs, requestMs } from '../environment.ts';
 import { commandText } from '../sandbox/command.ts';
 import { type TrainerSession, toldOf } from './session.ts';
@@ -23,6 +24,9 @@ export async function driveNative(session: TrainerSession): Promise<Ending> {
   const opened = await session.withRetries(() => open(session));
   if (opened.kind !== 'view') return { kind: 'discarded', why: wordsFor(opened) };
   if (plan.vanishes && world.chance.happens(diesAfterOpening)) return { kind: 'given_up' };
+  const [first] = plan.waves.flat();
+  const fate = world.chance.fork('gives up');
+  if (first !== undefined && fate.happens(givesUp)) return giveUp(session, first, fate);
   for (const [index, wave] of plan.waves.entries()) {
     await think(session, index);
     const endsNow = plan.end?.duringWave === index ? plan.end : null;
@@ -38,6 +42,26 @@ export async function driveNative(session: TrainerSession): Promise<Ending> {
   await think(session, plan.waves.length);
   await session.gradeLate();
   return graded(session);
+}
+
+/** A trainer whose own deadline ends while its first call is under way: mostly that waits in line then. */
+const givesUp = 0.2;
+
+async function giveUp(session: TrainerSession, first: PlannedCall, fate: Chance): Promise<Ending> {
+  const sent = call(session, first, requestMs);
+  await session.world.clock.sleep(fate.pick([fate.between(0, 60), fate.between(60, 6_000)]));
+  await session.withRetries(() => cancel(session, first));
+  // Whatever holds the request, it answers the call once its rollout has a sandbox.
+  await sent;
+  if (session.plan.end !== null) await end(session, session.plan.end);
+  return { kind: 'given_up' };
+}
+
+function cancel(session: TrainerSession, { call: name }: PlannedCall): Promise<Told> {
+  return session.ask('cancel', name, {}, async (core) => {
+    const { began } = await core.cancel(session.caller, refOf(session), callId(name));
+    return { kind: 'cancelled', began };
+  });
 }
 
 /** A trainer that dies after it has opened its rollouts leaves what they were given to whoever tidies up. */

@@ -7,6 +7,8 @@ export function wordsFor(told: Told): string {
       return `200 ${JSON.stringify(told.output)}${told.replayed ? ', replayed' : ''}`;
     case 'score':
       return `200 score ${told.score}`;
+    case 'cancelled':
+      return told.began ? '202 cancelled, it had begun' : '202 cancelled before it began';
     case 'view':
       return `200 ${told.state}, ${told.verdict}`;
     case 'failure':

@@ -72,6 +72,14 @@ class CallResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Cancelled:
+    """Whether a request that was given up had begun, and whether its rollout still waits for a sandbox."""
+
+    began: bool
+    waiting: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Grade:
     """A score. What is no score is an exception, and never a zero."""
 
@@ -191,6 +199,17 @@ def read_limits(body: Json) -> Limits:
         longest_timeout_s=_number(body, "longest_timeout_s"),
         output_bytes=int(_number(body, "output_bytes")),
     )
+
+
+def read_cancelled(body: Json) -> Cancelled:
+    # A gateway of the version before cancels only what has begun, and does not say so.
+    return Cancelled(_optional(_bool, body, "began") is not False, _optional(_bool, body, "waiting") is True)
+
+
+def read_progress(body: Json) -> Cancelled:
+    """From the view of a rollout, for a request that has no id: it waits if its rollout has no sandbox yet."""
+    waiting = _text(body, "state") in ("waiting", "claimed")
+    return Cancelled(began=not waiting, waiting=waiting)
 
 
 def read_grade(body: Json) -> Grade:

@@ -17,6 +17,7 @@ from .client import Client
 from .errors import CorralError, Discarded, Failure, Misuse, Refused, RequirementsUnmet
 from .exchange import Asked, Gateway, Reply, exchange, own_failure
 from .folders import pack, unpack
+from .giving_up import find_reason, never_began
 from .heartbeat import keep_alive, lease_s_of
 from .leaving import Held, hold, is_held, let_go, prepare_to_leave
 from .pool import Pool, pool_of_loop
@@ -46,6 +47,7 @@ from .routes import (
     REFUSE,
     UPLOAD,
     VERDICT,
+    VIEW,
     WRITE,
     Route,
 )
@@ -115,6 +117,7 @@ class Rollout:
         self._is_served = False
         self._barred: CorralError | None = None
         self._misused: Misuse | None = None
+        self._given_up: Final[set[asyncio.Task[None]]] = set()
 
     async def __aenter__(self) -> Self:
         return self
@@ -248,6 +251,7 @@ class Rollout:
 
     async def verdict(self) -> Verdict:
         """What the fleet says of it: scorable, or discarded and why."""
+        await self._learn_of_given_up()
         reply = await exchange(await pool_of_loop(), self._gateway, self._asked(VERDICT))
         return self._read(read_verdict, reply)
 
@@ -294,12 +298,12 @@ class Rollout:
         timing = {} if timeout_s is None else {"timeout_s": timeout_s}
         named = {"call_id": call, **body, **timing}
         asked = self._asked(route, body=named, is_probe=is_probe, is_new_id=not call_id)
+        began_s = asyncio.get_running_loop().time()
         try:
             reply = await self._settled(asked, call)
         except asyncio.CancelledError:
-            # Who stops waiting for a command means it to stop, and not to run on beside the next one.
-            if self._opened is not None and not self._is_over:
-                (await pool_of_loop()).spawn(self._cancel(call))
+            # A caller that stops waiting for a command means it to stop, and not to run on next to the following one.
+            await self._give_up(self._asked(CANCEL, call_id=call), began_s)
             raise
         return self._read(read, reply)
 
@@ -333,12 +337,28 @@ class Rollout:
                 return await self._act(asked)
             raise self._failed(asked, error) from None
 
-    async def _cancel(self, call: str) -> None:
-        try:
-            asked = self._asked(CANCEL, call_id=call)
-            await exchange(await pool_of_loop(), self._gateway, asked, FINISH_PATIENCE_S)
-        except CorralError as error:
-            log.debug("the call %s of %s was not cancelled: %s", call, self.rollout_id, error)
+    async def _give_up(self, asked: Asked, began_s: float) -> None:
+        """`asked`: tells whether what was given up had begun. Until that is known, later requests of the rollout wait."""
+        waited_s = asyncio.get_running_loop().time() - began_s
+        if self._is_over:
+            return
+        if not self._opened:
+            self._bar(never_began(waited_s))
+            return
+        task = (await pool_of_loop()).spawn(self._learn(asked, waited_s))
+        self._given_up.add(task)
+        task.add_done_callback(self._given_up.discard)
+
+    async def _learn(self, asked: Asked, waited_s: float) -> None:
+        pool = await pool_of_loop()
+        patience_s = min(FINISH_PATIENCE_S, self._gateway.patience_s)
+        reason = await find_reason(pool, self._gateway, asked, waited_s, patience_s)
+        if reason is not None:
+            self._bar(reason)
+
+    async def _learn_of_given_up(self) -> None:
+        while self._given_up:
+            await asyncio.wait(self._given_up)
 
     async def _finish(self) -> None:
         if not is_held(self._held):
@@ -369,8 +389,16 @@ class Rollout:
         return answer.content
 
     async def _act(self, asked: Asked) -> Reply:
-        await self.open()
-        return await self._barring(await pool_of_loop(), asked)
+        began_s = asyncio.get_running_loop().time()
+        try:
+            await self.open()
+            await self._learn_of_given_up()
+            self._check()
+            return await self._barring(await pool_of_loop(), asked)
+        except asyncio.CancelledError:
+            if asked.route.of == "file":
+                await self._give_up(self._asked(VIEW), began_s)
+            raise
 
     async def _barring(self, pool: Pool, asked: Asked) -> Reply:
         try:

@@ -264,7 +264,12 @@ class CorralRuntime(vf.Runtime):
                 raise lost.once_more()
             if self._is_graded_here and reward is not None:
                 await self.rollout.score(reward)
-            elif not (verdict := await self.rollout.verdict()).scorable:
+                return
+            verdict = await self.rollout.verdict()
+            # A call that was given up bars the score, too, if it never began.
+            if (lost := self.rollout.discarded) is not None:
+                raise lost.once_more()
+            if not verdict.scorable:
                 what = f"{verdict.code}: {verdict.what} [rollout {self.rollout.rollout_id}]"
                 raise vf.SandboxError(what)
 

@@ -109,7 +109,7 @@ script('admit', function(ask, texts)
 end)
 
 -- A call gets its outcome, exactly once; whoever comes later gets what was stored then. Also for calls that were
--- never dispatched: what the model got wrong is recorded like everything else.
+-- never dispatched: what the model got wrong is recorded like everything else, and a call that is cancelled before its admission.
 script('settle', function(ask, texts)
   local id, call, outcome, code, ranIn = ask.key, ask.call, ask.outcome, ask.code, ask.ranIn
   local answer, arguments, output = texts[1], texts[2], texts[3]
@@ -170,6 +170,7 @@ script('settle', function(ask, texts)
 
   local known = Over.recall(id, call, state)
   -- The id with other arguments is a conflict: whatever it came to, this is not its end.
+  if known and ask.onlyNew then return storedReply(known) end
   if known and (Call.isSettled(known) or known[2] ~= ask.digest) then return storedReply(known) end
 
   -- An answer that was brought just now needs no way back.

@@ -75,6 +75,7 @@ export const calls = {
       ),
       idleMs: Type.Integer(),
       ranIn: Type.Optional(Type.String()),
+      onlyNew: Type.Optional(Type.Boolean()),
     },
     orNothing(
       Type.Object({
