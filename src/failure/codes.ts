@@ -137,7 +137,7 @@ export const failures = {
   environment_mismatch: callers(409, 500),
   // `checkSameTask` in src/claiming/resolve-rollout.ts, `answer` in src/adapters/redis/scripts/claim.lua
   item_mismatch: callers(409, 500),
-  // `takeNextStep` in src/calls/exchange.ts, `cancelCall` in src/calls/attach.ts
+  // `takeNextStep` in src/calls/exchange.ts, `attachToCall` in src/calls/attach.ts
   unknown_call: callers(404, 500),
   // `missing` in src/environments/choose-template.ts, `textOf` in src/tools/exposed-item.ts, `missing` in
   // src/grading/graders/compared.ts

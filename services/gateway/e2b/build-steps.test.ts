@@ -77,3 +77,8 @@ test('steps that are longer than what fleet state keeps are refused, also togeth
   expect(joinScripts('', 'b')).toBe('b');
   expect(() => joinScripts('a'.repeat(5_000), 'b'.repeat(4_000))).toThrow('8192 characters');
 });
+
+test('a long variable before many steps is refused at the first of them, and never repeated for each', () => {
+  const steps = [step('ENV', 'A', 'x'.repeat(10_000)), step('RUN', 'true'), step('COPY', 'never read')];
+  expect(() => compileSteps(steps)).toThrow('8192 characters');
+});

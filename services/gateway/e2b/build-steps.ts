@@ -34,6 +34,7 @@ export function compileSteps(steps: readonly BuildStep[]): Steps {
     const apply = kinds.get(type);
     if (apply === undefined) throw refusedStep(label);
     build = apply(build, { label, args: args ?? [] });
+    checkLength(build.lines);
   }
   return { script: scriptOf(build.lines), workdir: build.workdir, needsRoot: build.needsRoot };
 }
@@ -63,11 +64,20 @@ const longestLabel = 120;
 /** What fleet state keeps of a template is small: a tenant may have 10,000. */
 const longestScript = 8_192;
 
+/** At each step: each line of a long build repeats all its variables, so that together they would be hundreds of megabytes. */
+function checkLength(lines: readonly string[]): void {
+  const length = lines.reduce((sum, line) => sum + line.length + 1, 0);
+  if (length > longestScript) throw tooLong();
+}
+
+const tooLong = () =>
+  invalid(`the build steps of a template may have ${longestScript} characters; ${buildElsewhere}`);
+
 /** `before`: of the template that this one begins with. Throws `invalid_request` if both are too long. */
 export function joinScripts(before: string, after: string): string {
   const script = [before, after].filter((part) => part !== '').join('\n');
   if (script.length <= longestScript) return script;
-  throw invalid(`the build steps of a template may have ${longestScript} characters; ${buildElsewhere}`);
+  throw tooLong();
 }
 
 const scriptOf = (lines: readonly string[]): string =>

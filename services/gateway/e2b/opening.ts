@@ -60,14 +60,18 @@ export async function openSandbox(
       throw new Failure('capacity_timeout', 'nobody waits for this sandbox any more');
   } catch (thrown) {
     // It would only hold its place, and no repeat would find its steps done.
-    const isFailedStep = thrown instanceof Failure && thrown.code === 'invalid_request';
+    const isFailedStep =
+      thrown instanceof Failure && (thrown.code === 'invalid_request' || thrown.code === 'setup_failed');
     if (!comesAgain || isFailedStep) await core.close(caller, ref, 'deleted').catch(() => undefined);
     throw laterOn(thrown);
   }
   return answerOf(id, body.templateID, pass);
 }
 
-/** The first command. Throws `invalid_request` with the last words of a build step that failed. */
+/**
+ * The first command. Throws `invalid_request` with the last words of a build step that failed, and `setup_failed` if the steps did not end by
+ * themselves: a busy or lost node does that, too.
+ */
 async function setUp(
   core: GatewayCore,
   caller: Caller,
@@ -79,8 +83,13 @@ async function setUp(
   const argv = ['/bin/sh', '-c', script];
   const result = await core.exec(caller, { ...call, argv, timeoutMs: stepsMs, killAtOnce: true });
   if (result.outcome === 'completed' && result.exitCode === 0) return;
-  const words = result.timedOut ? `they took longer than ${stepsMs / 1_000} s` : lastWordsOf(result);
-  throw invalid(`the build steps of this template cannot run in a sandbox: ${words}; ${buildElsewhere}`);
+  const cannot = 'the build steps of this template cannot run in a sandbox';
+  if (result.outcome === 'completed' && result.exitCode !== null && result.code === null)
+    throw invalid(`${cannot}: ${lastWordsOf(result)}; ${buildElsewhere}`);
+  const why = result.timedOut
+    ? `they took longer than ${stepsMs / 1_000} s`
+    : `they did not end by themselves (${result.code ?? result.outcome})`;
+  throw new Failure('setup_failed', `${cannot}: ${why}; try again, or ${buildElsewhere}`);
 }
 
 const lastWordsOf = ({ stderr, output }: CallResult): string =>

@@ -153,7 +153,7 @@ async function nameImage(
   const whole = { ...named, ...setUp, ...(workdir && { workdir }), namedAtMs: parts.clock.nowMs() };
   if (await parts.aliases.name(tenant, alias, tag, whole)) return;
   throw invalid(
-    'this tenant has 10,000 templates, or this one 64 tags, and no more are kept; use those, or wait 14 days without any',
+    'this tenant has 10,000 templates, or 16 MiB of them, or this one 64 tags, and no more are kept; use those, or wait 14 days without any',
   );
 }
 

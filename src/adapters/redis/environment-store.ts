@@ -82,13 +82,22 @@ export function catalogStore(run: RunScript): CatalogStore {
 
 /** One for each task of a large data set, some 300 B each. */
 export const mostAliases = 10_000;
+/** 16 MiB, for 10,000 names of 1.6 KB: a template with long build steps takes up to 57 KB. */
+export const mostAliasBytes = 16 * 1024 * 1024;
 
 export function aliasStore(run: RunScript): AliasStore {
   const { exchange } = scriptsOver(run);
   const keptMs = environmentsKeptMs;
   return {
     name: async (tenant, alias, tag, named) => {
-      const asked = { tenant: encodeURIComponent(tenant), alias, tag, most: mostAliases, keptMs };
+      const asked = {
+        tenant: encodeURIComponent(tenant),
+        alias,
+        tag,
+        most: mostAliases,
+        mostBytes: mostAliasBytes,
+        keptMs,
+      };
       return (await exchange('name-image', asked, JSON.stringify(named))).reply;
     },
     named: async (tenant, alias) => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { mostAliases } from '#src/adapters/redis/environment-store.ts';
+import { mostAliasBytes, mostAliases } from '#src/adapters/redis/environment-store.ts';
 import { tenantId } from '#src/model/ids.ts';
 import { worldOfTests } from './world.ts';
 
@@ -37,6 +37,17 @@ test('a tenant that has as many as it may names no more, and keeps those it has'
   expect(await aliases.name(acme, 'one-more', 'default', image('a:1'))).toBe(false);
   expect(await aliases.name(acme, 'a1', 'default', image('a:1'))).toBe(true);
   expect(await aliases.name(other, 'one-more', 'default', image('a:1'))).toBe(true);
+});
+
+test('a tenant keeps as many bytes of names as it may, whatever their number', async () => {
+  const { aliases } = world.fleet;
+  const script = 'x'.repeat(mostAliasBytes / 4);
+  const large = { ...image('a:1'), script };
+  for (const name of ['l1', 'l2', 'l3']) expect(await aliases.name(acme, name, 'default', large)).toBe(true);
+  expect(await aliases.name(acme, 'l4', 'default', large)).toBe(false);
+  expect(await aliases.name(acme, 'l3', 'tagged', large)).toBe(false);
+  expect(await aliases.name(acme, 'l1', 'default', image('a:1'))).toBe(true);
+  expect(await aliases.name(acme, 'l4', 'default', large)).toBe(true);
 });
 
 /** The key of a tenant's aliases, once it has one. */

@@ -2,6 +2,8 @@
 
 local usualTag = 'default'
 local mostTags = 64
+-- How many bytes all names of a tenant take; no alias begins with a colon.
+local usedBytes = ':bytes'
 
 -- No alias ends in a colon. Here are all other tags of it, as JSON: tag -> what it stands for, as text.
 local function tagsOf(alias) return alias .. ':' end
@@ -15,7 +17,7 @@ local function withTag(json, tag, text)
   return cjson.encode(tags)
 end
 
--- A name is given again freely; one more than a tenant may have is refused. Whoever names or asks keeps all of them.
+-- A name is given again freely; one more than a tenant may have, or more bytes, is refused. Naming and asking keeps all of them.
 script('name-image', function(ask, texts)
   local name, field, text = key.aliases .. ask.tenant, ask.alias, texts[1]
   if ask.tag ~= usualTag then
@@ -24,7 +26,10 @@ script('name-image', function(ask, texts)
   end
   if not text then return false end
   if redis.call('HEXISTS', name, field) == 0 and redis.call('HLEN', name) >= ask.most then return false end
-  redis.call('HSET', name, field, text)
+  local grows = #text - redis.call('HSTRLEN', name, field)
+  local used = tonumber(redis.call('HGET', name, usedBytes) or 0)
+  if grows > 0 and used + grows > ask.mostBytes then return false end
+  redis.call('HSET', name, field, text, usedBytes, used + grows)
   redis.call('PEXPIRE', name, ask.keptMs)
   return true
 end)

@@ -9,6 +9,7 @@ export const aliases = {
       alias: Type.String(),
       tag: Type.String(),
       most: Type.Integer(),
+      mostBytes: Type.Integer(),
       keptMs: Type.Integer(),
     },
     Type.Boolean(),
