@@ -23,6 +23,8 @@ const recordOf = (summary: CallSummary): RecordedCall => ({
   repeated: summary.state === 'settled' ? { kind: 'answer_expired' } : null,
 });
 
+const notReceived = { kind: 'refused', status: 404, code: 'unknown_call', message: 'no call c1' } as const;
+
 type Found = {
   /** What fleet state has of the call. */
   readonly lookedUp: CallSummary | null;
@@ -30,22 +32,26 @@ type Found = {
   readonly settled?: CallSummary;
   /** What it has when it is asked once more. */
   readonly later?: CallSummary;
+  /** How often the sandbox is asked before the call reaches it. */
+  readonly asksBefore?: number;
 };
 
 async function cancel(
-  { lookedUp, settled = unbegun, later }: Found,
+  { lookedUp, settled = unbegun, later, asksBefore = 0 }: Found,
   rollout: RolloutRecord,
   trouble: LinkTrouble | null = null,
 ) {
   const lookUps = later === undefined ? [lookedUp] : [lookedUp, later];
   const settlements: Settlement[] = [];
   const stopped: string[] = [];
+  let asked = 0;
+  const clock = createFakeClock();
   const events: FleetEvent[] = [];
   const environment = fakeEnvironment();
   const claim = repeatedClaim(rollout, environment, null);
   const known = { key: rollout.key, claim, environment, known: true, keyId: 'trainer' };
   const deps = {
-    clock: createFakeClock(),
+    clock,
     random: createFakeRandom(),
     record: (event: FleetEvent) => void events.push(event),
     calls: {
@@ -62,12 +68,16 @@ async function cancel(
     claims: { find: async () => fakeRollout() },
     link: {
       cancel: async ({ sandbox }: { readonly sandbox: string }, run: string) => {
+        asked += 1;
+        if (asked <= asksBefore) throw new LinkError(notReceived);
         if (trouble !== null) throw new LinkError(trouble);
         stopped.push(`${run} in ${sandbox}`);
       },
     },
   };
-  const cancelled = await cancelCall(deps, known, rollout, call);
+  const cancelling = cancelCall(deps, known, rollout, call);
+  for (let asks = 0; asks < asksBefore; asks += 1) await clock.advance(100);
+  const cancelled = await cancelling;
   return { cancelled, settlements, stopped, events };
 }
 
@@ -99,6 +109,12 @@ test('a call that was sent is stopped in its sandbox, and has begun', async () =
   const { cancelled, settlements, stopped } = await cancel({ lookedUp: dispatched }, fakeRollout());
   expect(cancelled).toEqual({ began: true, waiting: false });
   expect(settlements).toEqual([]);
+  expect(stopped[0]).toBe('c1 in sandbox-1');
+});
+
+test('a call that has not reached its sandbox yet is stopped as soon as it has', async () => {
+  const { cancelled, stopped } = await cancel({ lookedUp: dispatched, asksBefore: 3 }, fakeRollout());
+  expect(cancelled).toEqual({ began: true, waiting: false });
   expect(stopped[0]).toBe('c1 in sandbox-1');
 });
 

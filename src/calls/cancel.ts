@@ -35,7 +35,7 @@ export async function cancelCall(
   if (summary.state === 'dispatched') {
     // A call that was admitted meanwhile went to a sandbox that `rollout` does not have yet.
     const now = recorded === null ? await deps.claims.find(rollout.owner, rollout.owner.attempt) : null;
-    await stopCall(deps, now ?? rollout, call).catch((thrown) => unlessSettled(deps, rollout, call, thrown));
+    await stopOnceArrived(deps, now ?? rollout, call);
   }
   const began = !neverBegan(summary);
   return { began, waiting: !began && waiting };
@@ -51,15 +51,31 @@ async function settleUnbegun(
   return (await settle(deps, work, cancelledUnbegun(work), 0)).summary;
 }
 
-/** A sandbox that went down under the call cannot be asked, and needs not be. */
-async function unlessSettled(
-  { calls }: SettlingDeps,
-  { key }: RolloutRecord,
+/**
+ * Fleet state has a call as dispatched a moment before its sandbox receives it, so a sandbox that does not have it yet is asked
+ * again. One that went down under the call cannot be asked, and needs not be: then the call is settled.
+ */
+async function stopOnceArrived(
+  deps: SettlingDeps & StopDeps,
+  rollout: RolloutRecord,
   call: CallId,
-  thrown: unknown,
 ): Promise<void> {
-  if ((await calls.lookup(key, call))?.summary.state !== 'settled') throw thrown;
+  const untilMs = deps.clock.monotonicMs() + arrivesWithinMs;
+  for (;;) {
+    try {
+      return await stopCall(deps, rollout, call);
+    } catch (thrown) {
+      if ((await deps.calls.lookup(rollout.key, call))?.summary.state === 'settled') return;
+      const isOnItsWay = thrown instanceof Error && isUnknown(thrown.cause);
+      if (!isOnItsWay || deps.clock.monotonicMs() >= untilMs) throw thrown;
+    }
+    await deps.clock.sleep(askAgainMs);
+  }
 }
+
+/** As long as one request takes at most to reach a sandbox that answers others. */
+const arrivesWithinMs = 5_000;
+const askAgainMs = 100;
 
 const unknownTool = 'unknown';
 
@@ -87,6 +103,8 @@ export async function stopCall({ link }: StopDeps, rollout: RolloutRecord, call:
 
 /** Hardly any call runs a second time. */
 function unlessUnknown(thrown: unknown): void {
-  if (!(thrown instanceof LinkError)) throw thrown;
-  if (thrown.trouble.kind !== 'refused' || thrown.trouble.code !== 'unknown_call') throw thrown;
+  if (!isUnknown(thrown)) throw thrown;
 }
+
+const isUnknown = (thrown: unknown): boolean =>
+  thrown instanceof LinkError && thrown.trouble.kind === 'refused' && thrown.trouble.code === 'unknown_call';

@@ -52,7 +52,7 @@ export const spanAttributes = {
   rollout: "the trainer's id, `trace_id` on the RFT face",
   attempt: 'of the rollout',
   call: "the trainer's id of the call",
-  face: '`rft` or `native`',
+  face: '`rft`, `native` or `e2b`',
   environment: 'its name',
   version: '12 digits of it',
   tool: 'one that the environment has, or `exec`',

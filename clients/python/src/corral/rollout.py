@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 import uuid
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -298,7 +299,7 @@ class Rollout:
         timing = {} if timeout_s is None else {"timeout_s": timeout_s}
         named = {"call_id": call, **body, **timing}
         asked = self._asked(route, body=named, is_probe=is_probe, is_new_id=not call_id)
-        began_s = asyncio.get_running_loop().time()
+        began_s = time.monotonic()
         try:
             reply = await self._settled(asked, call)
         except asyncio.CancelledError:
@@ -339,7 +340,7 @@ class Rollout:
 
     async def _give_up(self, asked: Asked, began_s: float) -> None:
         """`asked`: tells whether what was given up had begun. Until that is known, later requests of the rollout wait."""
-        waited_s = asyncio.get_running_loop().time() - began_s
+        waited_s = time.monotonic() - began_s
         if self._is_over:
             return
         if not self._opened:
@@ -389,7 +390,7 @@ class Rollout:
         return answer.content
 
     async def _act(self, asked: Asked) -> Reply:
-        began_s = asyncio.get_running_loop().time()
+        began_s = time.monotonic()
         try:
             await self.open()
             await self._learn_of_given_up()
