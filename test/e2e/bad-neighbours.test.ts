@@ -56,7 +56,11 @@ async function behave(trace: string, until: Promise<unknown>): Promise<number> {
   expect(await say(trace, 'c0', `echo of ${trace} > mine; ls -A`)).toBe('mine\n');
   let rounds = 0;
   for (; !over.signal.aborted || rounds < 2; rounds += 1) {
-    const said = await say(trace, `c${rounds + 1}`, 'cat mine; ls -A; ls -d /proc/[0-9]* 2>/dev/null | wc -l');
+    const said = await say(
+      trace,
+      `c${rounds + 1}`,
+      'cat mine; ls -A; ls -d /proc/[0-9]* 2>/dev/null | wc -l',
+    );
     expect(said).toMatch(new RegExp(`^of ${trace}\nmine\n[1-9]\n$`));
   }
   return rounds;

@@ -35,8 +35,11 @@ const operations = () => Object.values(document.paths).flatMap((methods) => Obje
 const operation = (id: string) => operations().find(({ operationId }) => operationId === id);
 
 const redocly = join(import.meta.dirname, '../../../node_modules/.bin/redocly');
-/** Every failure is the one `default` response, whose statuses the table of failures has. */
-const rules = 'extends: [recommended]\nrules: { operation-4xx-response: off }\n';
+/**
+ * Every failure is the one `default` response, whose statuses the table of failures has. E2B itself has `/templates/aliases/{alias}`
+ * next to `/templates/{template}/tags`.
+ */
+const rules = 'extends: [recommended]\nrules: { operation-4xx-response: off, no-ambiguous-paths: off }\n';
 
 describe('the OpenAPI document', () => {
   it('passes redocly lint without an error or a warning', async () => {
