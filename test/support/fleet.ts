@@ -1,8 +1,10 @@
+import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { expect } from 'vitest';
 import type { PartName } from '#cli/fleet/part-process.ts';
 import type { LocalSandbox } from '#cli/fleet/sandbox-list.ts';
 import { type Fleet, startFleet } from '#cli/fleet/start-fleet.ts';
+import { sandboxdOf } from '#loadtest/fleet/sandbox-of.ts';
 import type { Timings } from '#src/model/timings.ts';
 import { type Faces, facesOf } from './faces.ts';
 import { fleetFolders, sharedPayload, shellEnvironment } from './fleet-folders.ts';
@@ -54,10 +56,17 @@ export async function startFleetOfTest({
     ...faces,
     fleet,
     sandboxOf,
-    killSandboxOf: async (rollout) => void process.kill((await sandboxOf(rollout)).pid, 'SIGKILL'),
+    killSandboxOf: async (rollout) => killSandbox(await sandboxOf(rollout)),
     killPart,
     stop: () => stop(fleet, remove),
   };
+}
+
+/** Resolves when it answers nobody any more: its daemon is killed by the kernel, a moment after the process that holds it. */
+async function killSandbox(sandbox: LocalSandbox): Promise<void> {
+  const daemon = await sandboxdOf(sandbox);
+  process.kill(sandbox.pid, 'SIGKILL');
+  await expect.poll(() => daemon !== null && existsSync(`/proc/${daemon}`)).toBe(false);
 }
 
 async function findSandbox(fleet: Fleet, { native }: Faces, rollout: string): Promise<LocalSandbox> {
