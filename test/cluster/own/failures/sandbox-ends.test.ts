@@ -123,9 +123,10 @@ test.concurrent('a command that takes too much memory dies alone: text for the m
 
 test.concurrent('a command that takes the whole container’s memory: the model’s, 200 now and later, and it is graded', async () => {
   let told = '';
-  // What it wrote stays in memory when it dies; in the end the kernel has only the daemon left to take.
+  // What it wrote stays in memory when it dies; in the end the kernel has only the daemon left to take. No file may be larger than the disk.
+  const fill = 'for part in 1 2 3; do cat /dev/zero > /dev/shm/full-$part; done';
   for (let tries = 0; tries < 30 && !told.includes('went down'); tries += 1) {
-    const answer = await small.call('small_down', `fill-${tries}`, 'cat /dev/zero > /dev/shm/full');
+    const answer = await small.call('small_down', `fill-${tries}`, fill);
     expect(answer.status).toBe(200);
     told = (answer.body as { readonly output: string }).output;
   }
@@ -134,7 +135,8 @@ test.concurrent('a command that takes the whole container’s memory: the model�
 });
 
 test.concurrent('a command that fills the disk past its limit: the kubelet evicts the pod, and it is the model’s doing', async () => {
-  const answer = small.call('small_disk', 'c1', 'dd if=/dev/zero of=big bs=1M count=100; sleep 110');
+  const fill = 'for part in 1 2 3; do dd if=/dev/zero of=big-$part bs=1M count=30; done; sleep 110';
+  const answer = small.call('small_disk', 'c1', fill);
   expect(await answer).toMatchObject(said('(a command filled its disk)'));
   await expectItsOwnDoing(small, 'small_disk');
 });
