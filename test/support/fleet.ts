@@ -62,7 +62,7 @@ export async function startFleetOfTest({
   };
 }
 
-/** Resolves when it answers nobody any more: its daemon is killed by the kernel, a moment after the process that holds it. */
+/** Resolves when the sandbox no longer answers: the kernel kills its daemon a moment after its first process. */
 async function killSandbox(sandbox: LocalSandbox): Promise<void> {
   const daemon = await sandboxdOf(sandbox);
   process.kill(sandbox.pid, 'SIGKILL');
