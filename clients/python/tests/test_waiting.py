@@ -100,7 +100,8 @@ async def test_rollouts_of_one_task_that_wait_are_asked_for_together_and_a_reaso
         assert message.endswith(": the last 2 starts failed alike, with start_failed: no folder /root-7")
         # A slow machine may look before the second of them waits.
         assert re.match(
-            r"rollout r-\w+ of shell has waited for its sandbox for \d s(, and \d+ more of its task)?: ", message
+            r"rollout r-\w+ of shell has waited for its sandbox for \d s(, and \d+ more of its task)?: ",
+            message,
         )
         for call in calls:
             call.cancel()
