@@ -101,6 +101,42 @@ test('one that never comes is told to be unknown after seconds, not after its ow
   await told;
 });
 
+const cut: Running['ask'] = () =>
+  Promise.reject(new LinkError({ kind: 'maybe_sent', detail: 'connection reset' }));
+
+const away = () => Promise.reject(new Failure('state_unavailable', 'Redis is away'));
+
+const attached = (ask: Running['ask']): Running => ({ ...running(ask), toSend: false });
+
+test('one that was withdrawn while it is attached to is unknown at once, and not after an hour of silence', async () => {
+  const exchanging = exchange(deps, attached(silent), Deadline.in(clock, 3_600_000));
+  const told = expect(exchanging).rejects.toMatchObject({ code: 'unknown_call' });
+  await clock.advance(1_000);
+  await told;
+});
+
+test('one that fleet state cannot be asked for now may still run', async () => {
+  const comesAtMs = clock.monotonicMs() + 3_000;
+  const ask: Running['ask'] = () =>
+    clock.monotonicMs() < comesAtMs ? silent(0, AbortSignal.abort()) : Promise.resolve(answering({}));
+  const exchanging = exchange(
+    { ...deps, calls: { lookup: away } },
+    attached(ask),
+    Deadline.in(clock, 3_600_000),
+  );
+  await clock.advance(8_000);
+  expect(await exchanging).toMatchObject({ kind: 'answered' });
+});
+
+test('set-up whose rollout heals meanwhile has moved: it is to be sent again', async () => {
+  const healed = { ...deps, claims: { find: async () => fakeRollout({ heals: 1 }) } };
+  const sent = running(cut);
+  const setup = { ...sent, work: { ...sent.work, setup: true } };
+  const exchanging = exchange(healed, setup, Deadline.in(clock, untilMs));
+  await clock.advance(1_000);
+  expect(await exchanging).toEqual({ kind: 'moved' });
+});
+
 /** As after a failover: the call is not known, and its rollout has another sandbox. */
 const movedOn = {
   ...deps,
@@ -114,16 +150,12 @@ test('a sandbox that took no connection, while its rollout was given another: ne
   expect(await exchanged(silent, 2_000, movedOn)).toMatchObject({ kind: 'unsent' });
 });
 
-const cut: Running['ask'] = () =>
-  Promise.reject(new LinkError({ kind: 'maybe_sent', detail: 'connection reset' }));
-
 test('a sandbox that fell silent after it was sent the call, while its rollout was given another: unknown, and told at once', async () => {
   expect(await exchanged(cut, 2_000, movedOn)).toMatchObject({ kind: 'unknown' });
 });
 
 /** Another life of the sandbox answers, and nobody can be told that the one which was meant is gone. */
 const replaced: Running['ask'] = () => Promise.reject(new LinkError({ kind: 'other_boot', boot: 'boot-2' }));
-const away = () => Promise.reject(new Failure('state_unavailable', 'Redis is away'));
 
 test('a loss that fleet state cannot be told of until the deadline is no unknown outcome: the failure leaves, and a repeat tells it', async () => {
   const deaf = { ...deps, lifecycle: { lose: away } };
@@ -137,6 +169,7 @@ const lost: RecordedCall = {
   digest: 'digest',
   repeated: { kind: 'barred', code: 'sandbox_lost', admitted: 'unknown', rollout: fakeRollout() },
   epoch: null,
+  setup: false,
   summary: fakeCallSummary({ code: 'sandbox_lost' }),
 };
 

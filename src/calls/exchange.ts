@@ -11,8 +11,9 @@ import { LinkError } from '../ports/sandbox-link.ts';
 import type { CallAnswer, SandboxdError } from '../protocol/sandboxd/wire.ts';
 import type { Wakes } from '../claiming/waiting-room.ts';
 import { targetOf } from '../claiming/target.ts';
+import { undisturbed } from '../claiming/undisturbed.ts';
 import { callConflict, type Running } from './work.ts';
-import { nextStep, undisturbed } from './next-step.ts';
+import { nextStep } from './next-step.ts';
 import { orNull } from './or-null.ts';
 
 export type ExchangeDeps = RetryDeps & {
@@ -27,12 +28,13 @@ export type ExchangeDeps = RetryDeps & {
  * How the exchange ended. `settled_elsewhere`: another gateway stored the answer, or the loss was recorded. `forgotten`:
  * it was stored and confirmed, and fleet state has it as running: Redis forgot the answer. A confirmation follows the
  * storing, so the journal's word and a later look there cannot cross. `unsent`: not by us, who never had a
- * connection. `calls_used_up`: the sandbox has had as many calls as it takes, and this one was not among them.
+ * connection. `calls_used_up`: the sandbox has had as many calls as it takes, and this one was not among them. `moved`: it is
+ * set-up, its sandbox is lost, and its rollout heals in another.
  */
 export type Exchanged =
   | { readonly kind: 'answered'; readonly answer: CallAnswer }
   | { readonly kind: 'settled_elsewhere'; readonly summary: CallSummary; readonly repeated: Repeated }
-  | { readonly kind: 'forgotten' | 'calls_used_up' }
+  | { readonly kind: 'forgotten' | 'calls_used_up' | 'moved' }
   | { readonly kind: 'unknown' | 'unsent'; readonly tries: number; readonly detail: string };
 
 /** One held request to sandboxd; it answers `running` after that, so a dead connection is noticed. */
@@ -50,7 +52,7 @@ const onItsWayMs = 5_000;
  * unknown by their waiting, so each word of it moves the deadline. It ends every call that it runs by itself.
  *
  * Throws `call_conflict` when the journal has the id with other arguments, `unknown_call` when an attachment finds
- * nothing, `unclassified` when sandboxd breaks the protocol.
+ * nothing there, or nothing in fleet state any more, `unclassified` when sandboxd breaks the protocol.
  */
 export async function exchange(deps: ExchangeDeps, running: Running, until: Deadline): Promise<Exchanged> {
   const asking: Asking = { deadline: until, arrived: Deadline.in(deps.clock, onItsWayMs), reached: false };
@@ -137,11 +139,26 @@ async function knownSoFar(
   running: Running,
   error: LinkError,
 ): Promise<Exchanged | 'elsewhere' | null> {
-  const recorded = await orNull(() => deps.calls.lookup(running.work.key, running.work.call));
-  if (recorded === null) return (await livesElsewhere(deps, running)) ? 'elsewhere' : null;
+  if (running.work.setup && (await hasHealed(deps, running))) return { kind: 'moved' };
+  const { key, call } = running.work;
+  const recorded = await orNull(async () => (await deps.calls.lookup(key, call)) ?? 'withdrawn');
+  // It was known when this attachment began. Its sender has it only once it was sent.
+  if (recorded === 'withdrawn' && !running.toSend) throw unknownCall(running);
+  if (recorded === 'withdrawn' || recorded === null)
+    return (await livesElsewhere(deps, running)) ? 'elsewhere' : null;
   const { summary, repeated } = recorded;
   if (repeated !== null) return { kind: 'settled_elsewhere', summary, repeated };
   return wasConfirmed(error) ? { kind: 'forgotten' } : null;
+}
+
+const unknownCall = ({ work }: Running): Failure =>
+  new Failure('unknown_call', `call ${work.call} never reached the sandbox; send it again`);
+
+/** Since the call was sent its rollout has lost the sandbox, and all of its set-up that was not settled is to be sent again. */
+async function hasHealed(deps: ExchangeDeps, { rollout }: Running): Promise<boolean> {
+  const { owner, heals } = rollout;
+  const now = await orNull(() => deps.claims.find(owner, owner.attempt));
+  return now !== null && now.heals > heals;
 }
 
 /**
@@ -196,7 +213,7 @@ async function takeNextStep(
       throw callConflict(running.work.call);
     case 'absent':
       if (!arrived.passed) return false;
-      throw new Failure('unknown_call', `call ${running.work.call} never reached the sandbox; send it again`);
+      throw unknownCall(running);
     case 'fail':
       throw new Failure('unclassified', step.reason, { admitted: 'unknown' });
   }

@@ -6,6 +6,7 @@ import type { SandboxLink } from '../ports/sandbox-link.ts';
 import { type AdmissionDeps, admitOrObtain, type AdmittedCall } from './admission.ts';
 import {
   callConflict,
+  movedOn,
   type CallResult,
   type Running,
   secondRunOf,
@@ -185,6 +186,8 @@ async function carryOut(deps: CarryOutDeps, running: Running): Promise<CallResul
       return settleWithoutAnswer(deps, running, settlementOfUnknown(running.work, exchanged));
     case 'unsent':
       return takeBack(deps, running, exchanged);
+    case 'moved':
+      throw movedOn(running.work.call);
     case 'calls_used_up':
       return settleRefused(deps, running.work, refusedResult(running.work, 'budget_spent'));
     case 'forgotten':

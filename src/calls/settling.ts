@@ -7,7 +7,7 @@ import type { CallStore, Repeated, Settlement, SettleReply } from '../ports/flee
 import type { CallSummary, RolloutRecord } from '../ports/fleet/records.ts';
 import { keepsCalls } from '../model/grader-leaves.ts';
 import { keptOutput } from './kept-texts.ts';
-import { callConflict, type CallResult, type StoredResult, type Tracked } from './work.ts';
+import { callConflict, movedOn, type CallResult, type StoredResult, type Tracked } from './work.ts';
 import { type Judged, type Result, brokenWhileRunning, refusedSettlement } from './judge-call.ts';
 import { blameOf } from '../failure/codes.ts';
 
@@ -69,6 +69,8 @@ export function answerFrom(
     }
     case 'barred':
       throw withoutOutcome(repeated, summary);
+    case 'moved':
+      throw movedOn(summary.call);
     case 'answer_expired':
       throw answerExpired(summary);
   }

@@ -2,7 +2,7 @@ import type { ResolvedRollout } from '../claiming/resolve-rollout.ts';
 import { targetOf } from '../claiming/target.ts';
 import { refusal } from '../claiming/refusal.ts';
 import { Failure, sandboxdUnreachable } from '../failure/failure.ts';
-import { callId } from '../model/ids.ts';
+import { callId, type SandboxId } from '../model/ids.ts';
 import {
   type FileIn,
   type FileOut,
@@ -15,15 +15,24 @@ import { noneFailed, type RetryDeps, retrying } from '../waiting/retries.ts';
 import { retryPolicies } from '../waiting/retry-policies.ts';
 import { type AdmissionDeps, admitOrObtain } from './admission.ts';
 import { settlementOf } from './judge-call.ts';
-import type { Admissible } from './work.ts';
-import type { CallStore } from '../ports/fleet/calls.ts';
+import { SetupCopy, type SetupRoom } from './setup-copy.ts';
+import { type Admissible, movedOn } from './work.ts';
+import type { CallStore, SettleReply } from '../ports/fleet/calls.ts';
+import type { SetupEnd } from '../ports/fleet/setup.ts';
+import { digestOfUpload, keptUpload } from '../claiming/replay-setup.ts';
 
 export type TransferDeps = AdmissionDeps & {
   readonly link: Pick<SandboxLink, 'putFile' | 'getFile'>;
+  readonly setupRoom: SetupRoom;
 };
 
-/** `broken_off`: an error, a lost connection, or a reader that went away; a repeat is a transfer of its own. */
-type TransferEnd = 'done' | 'broken_off';
+/**
+ * `broken_off`: an error, a lost connection, or a reader that went away; a repeat is a transfer of its own. `refused`: by the sandbox,
+ * which may have written a part. `setup`: of an upload, what a replay needs.
+ */
+type TransferEnd =
+  | { readonly kind: 'done'; readonly setup?: SetupEnd }
+  | { readonly kind: 'broken_off' | 'refused' };
 
 /** One file or archive in or out: the largest that is allowed over a slow line. */
 const transferMs = 10 * 60_000;
@@ -38,9 +47,33 @@ export async function putFile(
   rollout: ResolvedRollout,
   to: FileIn,
   body: AsyncIterable<Uint8Array>,
+  setup = false,
 ): Promise<FileReply> {
-  const { work, target } = await admitTransfer(deps, rollout, 'put_file');
-  return ending(deps, work, () => deps.link.putFile(target, to, body, AbortSignal.timeout(transferMs)));
+  const transfer = await admitTransfer(deps, rollout, 'put_file', setup);
+  const put = (bytes: AsyncIterable<Uint8Array>) =>
+    deps.link.putFile(transfer.target, to, bytes, AbortSignal.timeout(transferMs));
+  if (!setup)
+    return ending(
+      deps,
+      transfer,
+      () => put(body),
+      () => ({ kind: 'done' }),
+    );
+  const copy = new SetupCopy(deps.setupRoom);
+  try {
+    const kept = (reply: FileReply) =>
+      ({ kind: 'done', setup: setupEndOf(transfer.work, to, copy, reply) }) as const;
+    return await ending(deps, transfer, () => put(copy.of(body)), kept);
+  } finally {
+    copy.letGo();
+  }
+}
+
+/** In a replay the upload has the id that its caller gave it, so that a late repeat does not write it again. */
+function setupEndOf(work: Admissible, to: FileIn, copy: SetupCopy, reply: FileReply): SetupEnd {
+  const bytes = copy.whole();
+  const sent = bytes === null ? '' : keptUpload({ ...to, call: to.call ?? work.call }, bytes);
+  return { digest: digestOfUpload(reply), sent, bytes: copy.bytes };
 }
 
 /** Bytes out of a sandbox; the transfer settles when the last of them was read, or the reader went away. */
@@ -49,25 +82,28 @@ export async function getFile(
   rollout: ResolvedRollout,
   from: FileOut,
 ): Promise<AsyncIterable<Uint8Array>> {
-  const { work, target } = await admitTransfer(deps, rollout, 'get_file');
+  const transfer = await admitTransfer(deps, rollout, 'get_file', false);
   try {
-    const bytes = await deps.link.getFile(target, from, AbortSignal.timeout(transferMs));
-    return settlingAtEnd(deps, work, bytes);
+    const bytes = await deps.link.getFile(transfer.target, from, AbortSignal.timeout(transferMs));
+    return settlingAtEnd(deps, transfer, bytes);
   } catch (thrown) {
-    throw await failed(deps, work, thrown);
+    throw await failed(deps, transfer, thrown);
   }
 }
+
+type Transfer = { readonly work: Admissible; readonly target: SandboxTarget };
 
 async function admitTransfer(
   deps: TransferDeps,
   rollout: ResolvedRollout,
   tool: 'put_file' | 'get_file',
-): Promise<{ work: Admissible; target: SandboxTarget }> {
+  setup: boolean,
+): Promise<Transfer> {
   const { key, claim, environment, known, keyId } = rollout;
   // No caller can use this id, because theirs hold no space; each transfer is one of its own.
   const call = callId(`corral ${tool} ${deps.random.text(16)}`);
   const of = { key, claim, environment, keyId };
-  const work = { ...of, call, tool, digest: tool, known: known, counted: false, swaps: noneFailed() };
+  const work = { ...of, call, tool, digest: tool, known, counted: false, setup, swaps: noneFailed() };
   const admitted = await retrying(deps, retryPolicies.fileAdmission, (deadline) =>
     admitOrObtain(deps, work, transferMs, deadline),
   );
@@ -75,37 +111,43 @@ async function admitTransfer(
   throw refusal('rollout_closed', 'rollout' in admitted ? admitted.rollout : null);
 }
 
+/** Throws what may pass if the sandbox was lost meanwhile, and the next one lacks what was sent. */
 async function ending<Result>(
   deps: TransferDeps,
-  work: Admissible,
+  transfer: Transfer,
   send: () => Promise<Result>,
+  endOf: (result: Result) => TransferEnd,
 ): Promise<Result> {
+  let result: Result;
   try {
-    const result = await send();
-    await settleTransfer(deps, work, 'done');
-    return result;
+    result = await send();
   } catch (thrown) {
-    throw await failed(deps, work, thrown);
+    throw await failed(deps, transfer, thrown);
   }
+  const { work, target } = transfer;
+  const { repeated } = await settleTransfer(deps, work, endOf(result), target.sandbox);
+  if (repeated.kind === 'moved') throw movedOn(work.call);
+  return result;
 }
 
 async function* settlingAtEnd(
   deps: TransferDeps,
-  work: Admissible,
+  { work, target }: Transfer,
   bytes: AsyncIterable<Uint8Array>,
 ): AsyncIterable<Uint8Array> {
-  let end: TransferEnd = 'broken_off';
+  let end: TransferEnd = { kind: 'broken_off' };
   try {
     yield* bytes;
-    end = 'done';
+    end = { kind: 'done' };
   } finally {
-    await settleTransfer(deps, work, end);
+    await settleTransfer(deps, work, end, target.sandbox);
   }
 }
 
 /** Settles a transfer that failed; a path that is wrong for its user is the caller's own mistake. */
-async function failed(deps: TransferDeps, work: Admissible, thrown: unknown): Promise<unknown> {
-  await settleTransfer(deps, work, 'broken_off');
+async function failed(deps: TransferDeps, { work, target }: Transfer, thrown: unknown): Promise<unknown> {
+  const isRefused = thrown instanceof LinkError && thrown.trouble.kind === 'refused';
+  await settleTransfer(deps, work, { kind: isRefused ? 'refused' : 'broken_off' }, target.sandbox);
   if (!(thrown instanceof LinkError)) return thrown;
   const { trouble } = thrown;
   if (trouble.kind === 'refused' && trouble.code === 'file_error') {
@@ -122,13 +164,22 @@ async function failed(deps: TransferDeps, work: Admissible, thrown: unknown): Pr
   });
 }
 
-/** Ends the dispatch of a file transfer, so that its rollout can be graded and can expire. */
+/** Ends the dispatch of a file transfer, so that its rollout can be graded and can expire. `ranIn`: the sandbox that it was sent to. */
 export async function settleTransfer(
   deps: RetryDeps & { readonly calls: Pick<CallStore, 'settle'> },
   work: Admissible,
   end: TransferEnd,
-): Promise<void> {
-  const outcome = end === 'done' ? 'completed' : 'cancelled';
-  const settlement = { ...settlementOf(work, { outcome, code: null, admitted: 'yes' }), keyId: work.keyId };
-  await retrying(deps, retryPolicies.fileEnd, () => deps.calls.settle(settlement));
+  ranIn: SandboxId,
+): Promise<SettleReply> {
+  const outcome = end.kind === 'done' ? 'completed' : 'cancelled';
+  const setup = work.setup ? replayOf(end) : undefined;
+  const how = settlementOf(work, { outcome, code: null, admitted: 'yes', ...(setup && { setup }) });
+  const settlement = { ...how, keyId: work.keyId, ranIn };
+  return retrying(deps, retryPolicies.fileEnd, () => deps.calls.settle(settlement));
+}
+
+/** What broke off is sent again whole, or its caller knows that it is not there. */
+function replayOf(end: TransferEnd): SetupEnd | undefined {
+  if (end.kind === 'broken_off') return { none: true };
+  return end.kind === 'done' ? end.setup : undefined;
 }

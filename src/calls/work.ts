@@ -8,7 +8,7 @@ import type { ClaimRequest } from '../ports/fleet/claims.ts';
 import type { KeptText } from '../ports/fleet/calls.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { CallAnswer, CallRequest, OutputStream } from '../protocol/sandboxd/wire.ts';
-import { Failure } from '../failure/failure.ts';
+import { Failure, sandboxdUnreachable } from '../failure/failure.ts';
 import type { Tries } from '../waiting/retries.ts';
 
 /**
@@ -30,8 +30,10 @@ export type Admissible = {
   readonly known: boolean;
   /** The API key that asked for it, for the event log; null: nobody's request, as where a controller settles it. */
   readonly keyId: string | null;
-  /** Whether the tool-call budget counts it: calls of the model, not the trainer's own commands. */
+  /** Whether the tool-call budget counts it: calls of the model, not the trainer's own commands and set-up. */
   readonly counted: boolean;
+  /** Its trainer marked it as set-up, for which the policy is not: `ports/fleet/setup.ts`. */
+  readonly setup: boolean;
   /** The sandboxes that its request has given up, of those that it may. */
   readonly swaps: Tries;
 };
@@ -105,6 +107,13 @@ export type CallResult = {
 
 /** What is stored of a settled call, as JSON; a repeat gets the same with `replayed`. */
 export type StoredResult = Omit<CallResult, 'replayed'>;
+
+/** The sandbox was lost while only set-up had run, and the next one has not run this call. */
+export const movedOn = (call: CallId): Failure =>
+  sandboxdUnreachable(
+    `the sandbox was lost before call ${call} was settled, and another is given its set-up; send the call again`,
+    { admitted: 'unknown' },
+  );
 
 /** The call's id is known with other arguments: nothing ran for this request. */
 export function callConflict(call: CallId): Failure {

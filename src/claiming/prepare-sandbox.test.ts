@@ -5,7 +5,8 @@ import { createFakeRandom } from '#test/fakes/random.ts';
 import { fakeRollout } from '#test/fakes/rollout-record.ts';
 import { LinkError } from '../ports/sandbox-link.ts';
 import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
-import { bindSandbox, untilEnded } from './prepare-sandbox.ts';
+import { bindSandbox } from './prepare-sandbox.ts';
+import { untilEnded } from './until-ended.ts';
 import { WaitingRoom, Wakes } from './waiting-room.ts';
 
 const answer = { ending: { kind: 'exited', exitCode: 0 } } as CallAnswer;

@@ -4,8 +4,7 @@ import { type Environment, isOpenTemplate } from '../model/environment.ts';
 import type { Item } from '../model/grader.ts';
 import type { SandboxRequirements } from '../model/requirements.ts';
 import { callId } from '../model/ids.ts';
-import type { RolloutKey } from '../model/rollout.ts';
-import { productionTimings } from '../model/timings.ts';
+import type { Epoch, RolloutKey } from '../model/rollout.ts';
 import type { ActivationStamp, ClaimStore } from '../ports/fleet/claims.ts';
 import type { LifecycleStore } from '../ports/fleet/lifecycle.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
@@ -25,6 +24,8 @@ import { refused, sandboxNeeds, unmetInSandbox } from './unmet-requirements.ts';
 import { rowIfKept, rowOf } from './dataset-row.ts';
 import { targetOf } from './target.ts';
 import type { Wakes } from './waiting-room.ts';
+import { type ReplayDeps, replaySetup } from './replay-setup.ts';
+import { untilEnded } from './until-ended.ts';
 import { chooseTemplate } from '../environments/choose-template.ts';
 import { imageText } from '../environments/image-text.ts';
 import { placeholdersIn } from '../model/placeholder.ts';
@@ -53,20 +54,21 @@ type BindDeps = RetryDeps & {
   readonly wakes: Wakes;
 };
 
-type PrepareDeps = BindDeps & {
-  readonly claims: Pick<ClaimStore, 'row'>;
-  readonly lifecycle: Pick<LifecycleStore, 'refuse' | 'showsAgain'>;
-  readonly link: Pick<SandboxLink, 'bind' | 'call'>;
-  readonly setupOf: SetupOf;
-};
+type PrepareDeps = BindDeps &
+  ReplayDeps & {
+    readonly claims: Pick<ClaimStore, 'row'>;
+    readonly lifecycle: Pick<LifecycleStore, 'refuse' | 'showsAgain'>;
+    readonly link: Pick<SandboxLink, 'bind' | 'call'>;
+    readonly setupOf: SetupOf;
+  };
 
 /** Beyond a step's own timeout: killing its tree on a busy machine. */
 const killGraceMs = 10_000;
 
 /**
- * Binds a granted sandbox to its rollout and runs the environment's `setup` in it, once for all parallel first calls
- * of this process. Across processes both are safe to repeat: the sandbox accepts the same owner again, and the setup
- * commands have call ids of their own, which its journal runs once.
+ * Binds a granted sandbox to its rollout, runs the environment's `setup` in it, and replays the trainer's own set-up if an earlier
+ * sandbox was lost; once for all parallel first calls of this process. Across processes all of it is safe to repeat: the sandbox
+ * accepts the same owner again, and each command has a call id, which its journal runs once.
  */
 export class SandboxPreparation {
   readonly #deps: PrepareDeps;
@@ -100,7 +102,18 @@ export class SandboxPreparation {
       const another = !refusesUs(thrown) || knowsNoQueries(thrown, steps);
       return { kind: 'refused', failure, another, alike: thrown instanceof SetupFailed && thrown.alike };
     }
-    return { kind: 'accepted', activation: { generation: rollout.generation, boot: target.boot } };
+    return rollout.healing === null ? accepted(rollout, target) : this.#heal(rollout, target);
+  }
+
+  /** Only a sandbox that breaks off is given up. What fleet state says, or cannot say now, is not the sandbox's doing. */
+  async #heal(rollout: RolloutRecord, target: SandboxTarget & Epoch): Promise<Prepared> {
+    try {
+      await replaySetup(this.#deps, rollout, target);
+      return accepted(rollout, target);
+    } catch (thrown) {
+      if (!(thrown instanceof LinkError)) throw thrown;
+      return { kind: 'refused', failure: sandboxRefused(thrown), another: !refusesUs(thrown), alike: false };
+    }
   }
 
   async #lacking(
@@ -154,6 +167,11 @@ export class SandboxPreparation {
     }
   }
 }
+
+const accepted = ({ generation }: RolloutRecord, { boot }: Epoch): Prepared => ({
+  kind: 'accepted',
+  activation: { generation, boot },
+});
 
 /**
  * Binds a granted sandbox to its rollout. A bind that timed out may have been accepted: it is sent again, and the same owner
@@ -246,26 +264,6 @@ function describeEnding(answer: CallAnswer): string {
   if (ending.kind === 'not_started') return `not started: ${ending.message}`;
   const how = ending.kind === 'exited' ? `exit code ${ending.exitCode}` : ending.kind.replace('_', ' ');
   return stderr.head === '' ? how : `${how}: ${stderr.head.slice(0, 500)}`;
-}
-
-/** Starts a run, or attaches to it; `running` when `waitMs` passed first. */
-type AskForEnd = (waitMs: number, signal: AbortSignal) => Promise<CallAnswer | 'running'>;
-
-/** sandboxd holds one request for ten minutes at most, and a network in between needs a margin. */
-const longestHoldMs = productionTimings.requestHoldMs;
-/** For the answer itself, beyond the wait: a busy machine and a large output. */
-const answerGraceMs = 30_000;
-
-/**
- * Waits for the end of a run that may take longer than one request is held: the same request again attaches to it.
- * `running` when `waitMs` passed; throws what `ask` throws.
- */
-export async function untilEnded(waitMs: number, ask: AskForEnd): Promise<CallAnswer | 'running'> {
-  for (let leftMs = waitMs; ; leftMs -= longestHoldMs) {
-    const holdMs = Math.min(leftMs, longestHoldMs);
-    const answer = await ask(holdMs, AbortSignal.timeout(holdMs + answerGraceMs));
-    if (answer !== 'running' || holdMs === leftMs) return answer;
-  }
 }
 
 /** The programs that are the environment's word, whatever the model writes, each with the tools that run it. */

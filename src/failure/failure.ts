@@ -54,6 +54,7 @@ export class Barred extends Failure {
  *   where it was swapped as a call was to be sent `admitOrObtain` in calls/admission.ts
  *   where a call never left, or nobody can say    `takeBack` in calls/run-call.ts
  *   where it refuses whoever settles late calls   `wordIn` in calls/settle-overdue.ts
+ *   where set-up was lost with its sandbox         `movedOn` in calls/work.ts
  *   where a file or an output broke off           `failed` in calls/transfer.ts, `outputOf` in calls/attach.ts
  *   where a running call cannot be stopped        `stopCall` in calls/cancel.ts
  *   where it is silent as its rollout is graded   `checkStillThere`, `whileItStands`, `swapped` in grading/still-there.ts

@@ -6,6 +6,7 @@ import type { Admitted, Outcome } from '#src/model/outcome.ts';
 import type { CallSummary, RolloutRecord } from './records.ts';
 import type { Epoch, RolloutKey } from '#src/model/rollout.ts';
 import type { ActivationStamp } from './claims.ts';
+import type { KeptSetup, SetupEnd } from './setup.ts';
 
 /**
  * A text of a call as fleet state keeps it for a grader, and how long it is as a whole: bytes of arguments, characters of an
@@ -28,6 +29,8 @@ export type AdmitRequest = {
   readonly activation: ActivationStamp | null;
   /** Kept where the environment's grader looks at calls; left out elsewhere, and where nobody knows them. */
   readonly arguments?: KeptText;
+  /** Its trainer marked it as set-up. */
+  readonly setup?: KeptSetup;
 };
 
 /** Why a call that is in order is not let in: the model's own doing. */
@@ -38,6 +41,8 @@ export type Repeated =
   | { readonly kind: 'settled'; readonly answer: string }
   /** Its bytes are no longer kept. */
   | { readonly kind: 'answer_expired' }
+  /** It is set-up, and its sandbox was lost before it was settled: the next sandbox has not run it, so it has no outcome. */
+  | { readonly kind: 'moved' }
   /** It went down with the sandbox that the policy broke. */
   | { readonly kind: 'broken'; readonly rollout: RolloutRecord }
   /** It has no answer, for this reason. */
@@ -65,6 +70,8 @@ export type AdmitReply =
   /** Settled, but its bytes are no longer kept. */
   | { readonly kind: 'answer_expired'; readonly summary: CallSummary }
   | { readonly kind: 'conflict' }
+  /** It is marked as set-up, and a call without the mark has come before it. Nothing is changed. */
+  | { readonly kind: 'setup_over' }
   | {
       readonly kind: 'refused';
       readonly reason: SpentReason;
@@ -115,6 +122,8 @@ export type Settlement = {
   /** Kept where the environment's grader looks at calls, while the rollout is open. */
   readonly arguments?: KeptText;
   readonly output?: KeptText;
+  /** Of a call of the set-up, if a replay can repeat its end or leave it out. */
+  readonly setup?: SetupEnd;
 };
 
 /** `first` is true for exactly one settle of a call; everybody else gets what was stored then. */
@@ -138,12 +147,15 @@ export type OverdueCall = {
   readonly digest: string;
   /** When it is handed out next, on Redis' clock, unless it is sent again or settled before. */
   readonly lookAgainAtMs: number;
+  readonly setup: boolean;
 };
 
 export type RecordedCall = {
   readonly summary: CallSummary;
   readonly digest: string;
   readonly epoch: Epoch | null;
+  /** Whether it came as set-up, while that is known. */
+  readonly setup: boolean;
   /** Null: it has not settled yet. */
   readonly repeated: Repeated | null;
 };

@@ -352,6 +352,47 @@ describe('a rollout', () => {
   });
 });
 
+describe('set-up', () => {
+  const epoch = async ({ rolloutId }: Rollout) => (await view(rolloutId))['epoch'];
+  const lose = async (rollout: Rollout) => {
+    const first = await epoch(rollout);
+    await killSandbox(rollout);
+    await expect.poll(() => epoch(rollout)).not.toEqual(first);
+  };
+
+  it('is replayed in the next sandbox if the first one dies before the policy acts', async () => {
+    await using rollout = open('counting');
+    await rollout.write('line', Uint8Array.of(120, 10, 255, 10), { setup: true });
+    await rollout.exec(['sh', '-c', 'cat line - > calls'], { stdin: 'x\n', setup: true });
+    await rollout.call('shell', { command: 'echo x >> calls' }, { setup: true });
+    await lose(rollout);
+    await append(rollout, 1);
+    expect(await rollout.read('calls')).toEqual(new Uint8Array(Buffer.from('x\n\xff\nx\nx\nx\n', 'latin1')));
+    expect((await rollout.grade()).score).toBe(5);
+    expect(await view(rollout.rolloutId)).toMatchObject({ heals: 1 });
+  });
+
+  it('has no score if its replay has other output', async () => {
+    await using rollout = open('counting');
+    await rollout.exec('cat /proc/sys/kernel/random/uuid', { setup: true });
+    await lose(rollout);
+    await expect(rollout.exec('true')).rejects.toMatchObject({ name: 'Discarded', code: 'sandbox_lost' });
+    await expect(rollout.grade()).rejects.toThrow(Discarded);
+  });
+
+  it('ends with the first call that is not marked: a later mark is a mistake, and changes nothing', async () => {
+    await using rollout = open('counting');
+    await rollout.exec('true', { setup: true });
+    await append(rollout, 1);
+    await expect(rollout.exec('rm calls', { setup: true, probe: true })).rejects.toMatchObject({
+      name: 'Misuse',
+      code: 'invalid_request',
+    });
+    await expect(rollout.write('calls', '', { setup: true })).rejects.toThrow(Misuse);
+    expect(Buffer.from(await rollout.read('calls')).toString()).toBe('x\n');
+  });
+});
+
 const trainersEnv = () => ({
   ...process.env,
   CORRAL_URL: corral.fleet.gatewayUrl,

@@ -4,6 +4,7 @@ import type { World } from '../world.ts';
 import { badFilesScore, brokenWords, refusedScore } from '../environment.ts';
 import { judgedScore } from '../processes/judge.ts';
 import type { Request, Told } from '../trainer/ledger.ts';
+import { isSetup } from '../trainer/plan.ts';
 import type { Invariant } from './inspector.ts';
 import { ownerKey } from './owner-key.ts';
 
@@ -121,9 +122,11 @@ function madeUp(world: World, request: Request, score: number): string | null {
   }
   // A platform that names no call, of a rollout that Redis has forgotten: to everybody it is a new one, without calls.
   if (isBroken || (world.redis.replacedMs.length > 0 && named.length === 0)) return null;
-  const struck = there.find((one) => one.struck);
+  // Set-up alone may be lost: it is replayed where the grader looks at it, as another invariant says.
+  const acts = there.filter(({ call }) => !isSetup(call));
+  const struck = acts.find((one) => one.struck);
   if (struck !== undefined) return `${struck.call} was killed for want of its machine's memory`;
-  const lost = there.find((one) => isLostBefore(world, one, firstGradeMs(world, request)));
+  const lost = acts.find((one) => isLostBefore(world, one, firstGradeMs(world, request)));
   return lost === undefined ? null : `${lost.sandbox} had been lost before its grade was asked for`;
 }
 

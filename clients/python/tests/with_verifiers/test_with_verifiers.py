@@ -131,6 +131,28 @@ async def test_killed_in_a_command_the_trainer_reads_two(fleet: Fleet, run: str,
     expect_one_lost(fleet, run, await play(environment("counting"), model, scripts, disturb))
 
 
+async def test_killed_in_the_set_up_of_its_task_it_is_scored_in_the_next_sandbox(
+    fleet: Fleet, run: str, model: ScriptedModel
+):
+    names: list[str] = []
+
+    async def disturb(rollout: str) -> None:
+        def prepares() -> bool:
+            told = fleet.rollout(rollout, run)
+            return told.get("in_flight") == 1 and len(told["calls"]) > 2
+
+        await asyncio.to_thread(eventually, prepares, "its task is set up")
+        await asyncio.to_thread(fleet.kill_sandbox_of, rollout)
+        names.append(rollout)
+
+    env = environment("counting", "preparing_tasks")
+    got = await play(env, model, [[], [APPEND]], disturb)
+    print(json.dumps(fleet.rollout(names[0], run), indent=1), fleet.get(f"/v1/rollouts/{names[0]}/verdict", run), fleet.get(f"/v1/rollouts/{names[0]}/events", run))
+    assert rewards(got) == [2, 3]
+    assert [fleet.rollout(name, run)["heals"] for name in names] == [1]
+    assert fleet.report(run)["discarded"] == 0
+
+
 async def test_killed_while_it_is_graded_the_trainer_reads_two(fleet: Fleet, run: str, model: ScriptedModel):
     scripts = [[APPEND] * times for times in (1, 3, 2, 4)]
     disturb = killed_when(fleet, run, state="grading")

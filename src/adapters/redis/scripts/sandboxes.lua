@@ -1,4 +1,4 @@
--- requires: breaker, ending, grant, record, rollout, sandbox, verdict
+-- requires: breaker, ending, grant, record, rollout, sandbox, setup, verdict
 -- Sandboxes as controllers see them: which there are, what has moved, and how each leaves.
 
 -- Every sandbox of the fleet, or those that are named, as far as they are known.
@@ -93,9 +93,9 @@ script('withdraw-sandbox', function(ask)
 end)
 
 -- The one door of loss, for whoever knows that a sandbox is gone (without one: `Ending.lose`). Before its rollout's first dispatch it is swapped silently;
--- after it the rollout is discarded, for good. `brokenReason`: this cause is the doing of what its calls ran, by `brokenBy` in
+-- so it is before the first call that is not set-up, and then its set-up is replayed in the next one. After it the rollout is discarded, for good. `brokenReason`: this cause is the doing of what its calls ran, by `brokenBy` in
 -- failure/codes.ts, which the store asks whoever tells of the loss; what they left running in the background does it as well as they do, so it is not asked whether one is in flight.
-script('lose', function(ask)
+script('lose', function(ask, _, redisRun)
   local sandbox, cause, evidence, brokenReason = ask.sandbox, ask.cause, ask.evidence, ask.brokenReason
   local phase, currentBoot, id = unpack(redis.call('HMGET', key.sandbox .. sandbox, 'phase', 'boot', 'owner'))
 
@@ -110,7 +110,7 @@ script('lose', function(ask)
     return { kind = 'none' }
   end
 
-  local state, dispatched = Rollout.read(id, 'state', 'dispatched')
+  local state, dispatched, setup, healing = Rollout.read(id, 'state', 'dispatched', 'setup', 'healing')
   local verdict = Verdict.read(id)
   -- What the policy left behind did it, as it ran under its grader: no other sandbox is to be broken by it.
   if state == 'claimed' and Rollout.isGrader(id) and brokenReason then
@@ -119,8 +119,15 @@ script('lose', function(ask)
     redis.call('PUBLISH', key.wake, id)
     return { kind = 'none' }
   end
-  local isUnused = state == 'claimed' or (state == 'active' and not dispatched)
-  if verdict == 'open' and isUnused then
+
+  -- One that was lost again while its set-up was replayed has had a sandbox more.
+  local function heals()
+    if healing then return state == 'claimed' and Setup.heal(id, healing) end
+    return setup and state == 'active' and not brokenReason and not Setup.obstacle(id, redisRun) and Setup.heal(id, cause)
+  end
+
+  local isUnused = not healing and (state == 'claimed' or (state == 'active' and not dispatched))
+  if verdict == 'open' and (isUnused or heals()) then
     Rollout.write(id, 'swapReason', cause, 'swapEvidence', evidence, 'atHead', 1)
     Grant.swapToHead(id)
     return { kind = 'swapped', rollout = Record.read(id) }
@@ -130,9 +137,11 @@ script('lose', function(ask)
   local isSpared = takenTurn and takenTurn == turn and tonumber(gradeUntilMs or 0) > nowMs
   local isUndecided = verdict == 'open' or verdict == 'broken'
   if state == 'grading' and isSpared and isUndecided then return { kind = 'none' } end
-  if brokenReason and dispatched then
+  -- What only set-up has broken was no deed of the policy's, unless its trainer has marked calls of the policy.
+  local isSetupsDoing = brokenReason and (healing or (setup and not Setup.isOver(id)))
+  if brokenReason and dispatched and not isSetupsDoing then
     if Ending.breakRollout(id, brokenReason) then return { kind = 'broken', rollout = Record.read(id) } end
-  elseif Ending.lose(id, cause, evidence, false) then
+  elseif Ending.lose(id, cause, evidence, false, isSetupsDoing and 'command' or nil) then
     return { kind = 'tainted', rollout = Record.read(id) }
   end
   -- Nothing is left to lose once the verdict stands.
