@@ -56,6 +56,18 @@ test('more than the pool may hold is cut to what it may hold', async () => {
   expect(await ask(500, null)).toMatchObject({ count: 50 });
 });
 
+test('rows that demand more are announced as templates of their own, and a number alone says nothing of rows', async () => {
+  const { pool, ask } = world({ demands: { memoryBytes: 'memory' } });
+  const rows = ['2Gi', '1900Mi', null].map((memory) => ({ item: { id: 'task', memory }, count: 2 }));
+  const { templates, count } = await ask(rows, null);
+  expect([templates.length, count]).toEqual([2, 6]);
+  expect(pool.announcements).toMatchObject([
+    { count: 4, chosen: { amounts: { memoryBytes: 2 ** 31 } } },
+    { count: 2 },
+  ]);
+  await expect(ask(20, null)).rejects.toMatchObject({ code: 'item_missing', evidence: { field: 'memory' } });
+});
+
 test('a time more than an hour ahead is the caller’s mistake and announces nothing', async () => {
   const { pool, clock, ask } = world();
   const refused = expect.objectContaining({ code: 'invalid_request' });

@@ -1,7 +1,10 @@
 import { nextStep, undisturbed } from '../calls/next-step.ts';
+import { choiceOf } from '../claiming/claim-request.ts';
+import { demandedAmounts } from '../claiming/kept-demands.ts';
 import { type ObtainDeps, obtainSandbox } from '../claiming/obtain-sandbox.ts';
 import { targetOf } from '../claiming/target.ts';
 import type { Wakes } from '../claiming/waiting-room.ts';
+import { chooseForGrader } from '../environments/choose-template.ts';
 import { asFailure, type Failure, sandboxdUnreachable } from '../failure/failure.ts';
 import type { Environment } from '../model/environment.ts';
 import { aroundGraderMs } from '../model/grader.ts';
@@ -108,12 +111,14 @@ async function gradeInOne(deps: ElsewhereDeps, graded: Graded, until: Deadline):
 const graderIdleMs = 60_000;
 
 /** The rollout's other side: its sandbox knows no task, and lives no longer than the grade may take. */
-function graderSide({ environment, claim, rollout, turn }: GradeJob): {
+function graderSide({ environment, claim, rollout, item, turn }: GradeJob): {
   readonly request: ClaimRequest;
   readonly environment: Environment;
 } {
-  const { graderTemplate: template, limits } = environment;
-  if (template === undefined) throw brokenProtocol('its environment has no sandbox for graders');
+  const { limits } = environment;
+  const chosen = chooseForGrader(environment, item, demandedAmounts(rollout.needs));
+  if (chosen === null) throw brokenProtocol('its environment has no sandbox for graders');
+  const { template } = chosen;
   const times = { idleMs: graderIdleMs, hardLifeMs: limits.gradeMs };
   const { face, version } = claim;
   const names = {
@@ -130,6 +135,7 @@ function graderSide({ environment, claim, rollout, turn }: GradeJob): {
       owner: { ...rollout.owner, role: 'grader' },
       ...names,
       template: template.digest,
+      ...choiceOf(chosen),
       item: null,
       ...times,
       turn,

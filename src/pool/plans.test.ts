@@ -56,9 +56,36 @@ test('a template that a row made is served, and none is kept ready; its environm
   const template = fakeTemplate({ digest: templateDigest('of-a-row') });
   const plans = planPools([environment], [], none, [{ environment, template }]);
   expect(targetsOf(plans)).toEqual([
-    { template: 'of-a-row', minReady: 0, max: 10, chosenFor: environment.version, environment: 'plain' },
+    {
+      template: 'of-a-row',
+      minReady: 0,
+      max: 10,
+      chosenFor: environment.version,
+      group: environment.version,
+      environment: 'plain',
+    },
   ]);
   expect(plans.get(template.digest)).toMatchObject({ wanted: true });
+});
+
+test('a template that a demand raised shares the maximum of its environment’s own, and the grader’s that of graders', () => {
+  const graderTemplate = fakeTemplate({ digest: templateDigest('graders'), role: 'grader' });
+  const pool = { minReady: 2, max: 40, maxAgeMs: 5_000, grader: { minReady: 1, max: 5 } };
+  const environment = fakeEnvironment({ graderTemplate, pool });
+  const raised = fakeTemplate({ digest: templateDigest('raised') });
+  const raisedGraders = fakeTemplate({ digest: templateDigest('raised-graders'), role: 'grader' });
+  const chosen = [raised, raisedGraders].map((template) => ({ environment, template }));
+  const groups = targetsOf(planPools([environment], [], none, chosen)).map(({ template, ...target }) => [
+    template,
+    target,
+  ]);
+  const { version: chosenFor } = environment;
+  expect(Object.fromEntries(groups)).toEqual({
+    [digest]: { minReady: 2, max: 35, group: digest, environment: 'plain' },
+    raised: { minReady: 0, max: 35, group: digest, chosenFor, environment: 'plain' },
+    graders: { minReady: 1, max: 5, group: 'graders', environment: 'plain' },
+    'raised-graders': { minReady: 0, max: 5, group: 'graders', chosenFor, environment: 'plain' },
+  });
 });
 
 test('one of an older version is not wanted: controllers of both versions leave it in peace', () => {

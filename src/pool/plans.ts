@@ -10,8 +10,10 @@ export type PoolPlan = {
   readonly maxAgeMs: number;
   /** Whether the newest version of an environment uses it. Others are served for runs pinned to them, never kept warm. */
   readonly wanted: boolean;
-  /** Of which version a row's image made it; null: it is an environment's own. */
+  /** Of which version a row or a demand made it; null: it is an environment's own. */
   readonly chosenFor: EnvironmentVersion | null;
+  /** `max` holds for all templates of a group together. */
+  readonly group: string;
   /** Those that use it: what people call it. */
   readonly environments: readonly EnvironmentName[];
 };
@@ -24,7 +26,7 @@ export type PoolOverrides = ReadonlyMap<
   { readonly minReady?: number; readonly max?: number }
 >;
 
-/** A template that a dataset row made of an environment, by naming its image. */
+/** A template that a dataset row or a demand made of an environment: by naming its image, by raising its amounts. */
 export type ChosenTemplate = { readonly environment: Environment; readonly template: Template };
 
 /**
@@ -56,7 +58,7 @@ export function planPools(
   for (const { environment, template } of chosen) {
     if (plans.has(template.digest)) continue;
     const { version } = environment;
-    const plan = planOf(environment, template, overrides);
+    const plan = chosenPlanOf(environment, template, plans, overrides);
     plans.set(template.digest, { ...plan, minReady: 0, wanted: isNewest.has(version), chosenFor: version });
   }
   return plans;
@@ -67,9 +69,30 @@ function plansOf(environment: Environment, overrides: PoolOverrides): readonly P
   const { template, graderTemplate } = environment;
   return [
     ...(isOpenTemplate(template) ? [] : [planOf(environment, template, overrides)]),
-    ...(graderTemplate === undefined ? [] : [graderPlanOf(environment, graderTemplate, overrides)]),
+    ...(graderTemplate === undefined || isOpenTemplate(graderTemplate)
+      ? []
+      : [graderPlanOf(environment, graderTemplate, overrides)]),
   ];
 }
+
+/** It shares the maximum of the environment's own template, or of all that rows make of it. */
+function chosenPlanOf(
+  environment: Environment,
+  template: Template,
+  plans: PoolPlans,
+  overrides: PoolOverrides,
+): PoolPlan {
+  const isGraders = template.role === 'grader';
+  const base = isGraders ? environment.graderTemplate : environment.template;
+  const plan = (isGraders ? graderPlanOf : planOf)(environment, template, overrides);
+  if (base === undefined || isOpenTemplate(base))
+    return { ...plan, group: openGroup(environment, isGraders) };
+  const { max, maxAgeMs } = plans.get(base.digest) ?? plan;
+  return { ...plan, max, maxAgeMs, group: base.digest };
+}
+
+const openGroup = ({ version }: Environment, isGraders: boolean): string =>
+  isGraders ? `grader-${version}` : version;
 
 /** The environment's sandboxes without those that are the grader's share of them. */
 function planOf(environment: Environment, template: Template, overrides: PoolOverrides): PoolPlan {
@@ -77,13 +100,13 @@ function planOf(environment: Environment, template: Template, overrides: PoolOve
   const most = mostOf(environment, overrides);
   const max = Math.max(Math.min(1, most), most - graderShareOf(environment, overrides));
   const minReady = Math.min(max, override.minReady ?? environment.pool.minReady);
-  return { template, minReady, max, ...commonOf(environment) };
+  return { template, minReady, max, ...commonOf(environment, template) };
 }
 
 function graderPlanOf(environment: Environment, template: Template, overrides: PoolOverrides): PoolPlan {
   const max = graderShareOf(environment, overrides);
   const minReady = Math.min(max, environment.pool.grader?.minReady ?? 0);
-  return { template, minReady, max, ...commonOf(environment) };
+  return { template, minReady, max, ...commonOf(environment, template) };
 }
 
 const mostOf = ({ name, pool }: Environment, overrides: PoolOverrides) =>
@@ -97,10 +120,11 @@ function graderShareOf(environment: Environment, overrides: PoolOverrides): numb
   return Math.max(1, Math.min(grader.max, Math.floor(most / 2)));
 }
 
-const commonOf = ({ name, pool }: Environment) => ({
+const commonOf = ({ name, pool }: Environment, { digest }: Template) => ({
   maxAgeMs: pool.maxAgeMs,
   wanted: true,
   chosenFor: null,
+  group: digest,
   environments: [name],
 });
 
@@ -124,19 +148,32 @@ const targetsKnown = new WeakMap<PoolPlans, readonly PoolTarget[]>();
 export function targetsOf(plans: PoolPlans): readonly PoolTarget[] {
   const known = targetsKnown.get(plans);
   if (known !== undefined) return known;
-  const targets = [...plans].map(([template, plan]) => targetOf(template, plan));
+  const sizes = sizesOf(plans);
+  const targets = [...plans].map(([template, plan]) => targetOf(template, plan, sizes));
   targetsKnown.set(plans, targets);
   return targets;
 }
 
-function targetOf(template: TemplateDigest, plan: PoolPlan): PoolTarget {
-  const { minReady, max, chosenFor, environments } = plan;
+/** How many templates each group has. */
+function sizesOf(plans: PoolPlans): ReadonlyMap<string, number> {
+  const sizes = new Map<string, number>();
+  for (const { group } of plans.values()) sizes.set(group, (sizes.get(group) ?? 0) + 1);
+  return sizes;
+}
+
+function targetOf(
+  template: TemplateDigest,
+  { minReady, max, chosenFor, group, environments }: PoolPlan,
+  sizes: ReadonlyMap<string, number>,
+): PoolTarget {
   const [environment] = environments;
+  const isAlone = chosenFor === null && sizes.get(group) === 1;
   return {
     template,
     minReady,
     max,
     ...(chosenFor !== null && { chosenFor }),
+    ...(!isAlone && { group }),
     ...(environment !== undefined && { environment }),
   };
 }

@@ -26,9 +26,20 @@ function world(seen: Partial<TemplateCounts>) {
   const metrics = createFakeMetrics();
   pool.answers.counts = [{ ...counts, ...seen }];
   const plans = planPools([fakeEnvironment()], [], new Map());
-  const tools = { pool, queue, metrics, plans: () => plans, startBudget: 4 };
-  return { pool, queue, metrics, supply: createSupply(tools), count: () => countPools(tools) };
+  const readings = { ofChosen: 0 };
+  const readChosen = async () => void (readings.ofChosen += 1);
+  const tools = { pool, queue, metrics, plans: () => plans, readChosen, startBudget: 4 };
+  return { pool, queue, metrics, readings, supply: createSupply(tools), count: () => countPools(tools) };
 }
+
+test('templates that rows and demands make are read only if one is wanted that the plans do not have', async () => {
+  const { pool, readings, supply } = world({});
+  await supply();
+  expect(readings.ofChosen).toBe(0);
+  pool.demand = async () => ({ starting: 0, templates: new Set([templateDigest('raised')]) });
+  await supply();
+  expect(readings.ofChosen).toBe(1);
+});
 
 test('waiting rollouts get tickets up to the start budget', async () => {
   const { queue, supply } = world({ ready: 0, waiting: 7 });

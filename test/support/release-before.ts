@@ -13,6 +13,7 @@ const root = join(import.meta.dirname, '../..');
 export type FleetBefore = Pick<FleetState, 'close'> & {
   readonly lifecycle: Pick<FleetState['lifecycle'], 'lose' | 'expireDue'>;
   readonly grades: Pick<FleetState['grades'], 'begin' | 'score' | 'failed'>;
+  readonly environments: Pick<FleetState['environments'], 'load' | 'published' | 'chosen'>;
 };
 
 export type ReleaseBefore = {

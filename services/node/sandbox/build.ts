@@ -13,6 +13,7 @@ import type { Group, GroupLimits } from '../cgroups/groups.ts';
 import { payloadNative } from '#src/protocol/sandboxd/payload-layout.ts';
 import { hostSettings, type ImageSettings, readImage } from '../image/read-image.ts';
 import { sandboxEtc } from './own-etc.ts';
+import { memoryLimitOf } from './memory-room.ts';
 import { type OverlaySite, stageOverlay } from './overlay.ts';
 import { readOnlyRoot } from './read-only-root.ts';
 import type { SandboxFolder } from './record.ts';
@@ -41,7 +42,7 @@ const ownTasks = 80;
 
 export function groupLimits(template: Template): GroupLimits {
   return {
-    memoryBytes: template.memory.limitBytes,
+    memoryBytes: memoryLimitOf(template),
     tasks: template.processes + ownTasks,
     cpuMilli: template.cpu.limitMilli,
     cpuShareMilli: template.cpu.requestMilli,

@@ -1,5 +1,7 @@
-import { freemem, totalmem } from 'node:os';
+import { freemem } from 'node:os';
 import { Failure } from '#src/failure/failure.ts';
+import type { Template } from '#src/model/environment.ts';
+import { readTotalMemory } from '#src/platform/host-amounts.ts';
 
 export type HostMemory = { readonly totalBytes: number; readonly availableBytes: number };
 
@@ -11,13 +13,12 @@ export type MemoryRoom = { readonly percent: number; readonly read: () => HostMe
  * a container that has less than its machine, the total is the container's.
  */
 export function readHostMemory(): HostMemory {
-  const totalBytes = totalmem();
-  const ownBytes = process.constrainedMemory();
-  return {
-    totalBytes: ownBytes > 0 ? Math.min(ownBytes, totalBytes) : totalBytes,
-    availableBytes: freemem(),
-  };
+  return { totalBytes: readTotalMemory(), availableBytes: freemem() };
 }
+
+/** What a sandbox may take: its files, too, where they come on top of its memory. */
+export const memoryLimitOf = ({ memory, diskBytes, diskApart }: Template): number =>
+  memory.limitBytes + (diskApart === true ? diskBytes : 0);
 
 export const mostPromised = ({ percent, read }: MemoryRoom): number =>
   Math.floor((read().totalBytes * percent) / 100);

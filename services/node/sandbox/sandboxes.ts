@@ -12,7 +12,7 @@ import type { Asked, Death } from './death.ts';
 import type { Feed } from './feed.ts';
 import { end, type Life, type LifeTools, live, newLife, writeRecord } from './life.ts';
 import { isStillThere } from './listening.ts';
-import { type MemoryRoom, refuseWithoutRoom } from './memory-room.ts';
+import { memoryLimitOf, type MemoryRoom, refuseWithoutRoom } from './memory-room.ts';
 import { isDoomed } from './process-identity.ts';
 import type { Records } from './record.ts';
 
@@ -101,7 +101,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
       if (stopping) throw new Failure('provider_unavailable', 'this node is stopping');
       if (ended.has(sandbox)) throw alreadyGone(sandbox);
       checkRequest(request, records.folderOf(sandbox).socket);
-      refuseWithoutRoom(request.template.memory.limitBytes, promisedBytes(lives.values()), memoryRoom);
+      refuseWithoutRoom(memoryLimitOf(request.template), promisedBytes(lives.values()), memoryRoom);
       if (!line.hasRoom()) throw lineFull();
       const life = newLife(request, clock.nowMs());
       lives.set(sandbox, life);
@@ -136,7 +136,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
 const isIn = (base: number, id: number) => id >= base && id < base + idsInRange;
 /** Also of those that still end: until a sandbox is removed, what it wrote is there. */
 const promisedBytes = (lives: Iterable<Life>): number =>
-  [...lives].reduce((sum, { request }) => sum + request.template.memory.limitBytes, 0);
+  [...lives].reduce((sum, { request }) => sum + memoryLimitOf(request.template), 0);
 
 async function lookAt(life: Life, nowMs: number): Promise<void> {
   if (life.expiresAtMs !== null && nowMs > life.expiresAtMs + expiryGraceMs) return end(life, 'expired');

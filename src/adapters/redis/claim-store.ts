@@ -14,6 +14,8 @@ import type { Place } from './scripts/waiting.ts';
 /** Keeps one script under a few milliseconds, because Redis does nothing else meanwhile. */
 const renewBatch = 250;
 const reasonMaxChars = 240;
+/** Five words of a process of which none came. */
+const goneAfterMs = 10_000;
 
 export function claimStore(
   run: RunScript,
@@ -49,6 +51,7 @@ export function claimStore(
       environmentVersion(
         await ask('pin-version', { run: runName(tenant, ofRun), environment, version: newest }),
       ),
+    olderGateways: () => ask('older-gateways', { silentMs: goneAfterMs }),
     onWake: (listener) => messages.listen(keys('wake'), (key) => listener(key as RolloutKey)),
   };
 }

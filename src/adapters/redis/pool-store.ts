@@ -97,10 +97,12 @@ const plansKnown = new WeakMap<readonly PoolTarget[], Plan>();
 function planOf(targets: readonly PoolTarget[]): Plan {
   const known = plansKnown.get(targets);
   if (known !== undefined) return known;
-  const entries = targets.map(({ template, minReady, max, chosenFor = '-', environment = 'unknown' }) => ({
-    template,
-    target: `${minReady} ${max} ${chosenFor} ${environment}`,
-  }));
+  const entries = targets.map(
+    ({ template, minReady, max, chosenFor = '-', group = '-', environment = 'unknown' }) => ({
+      template,
+      target: `${minReady} ${max} ${chosenFor} ${group} ${environment}`,
+    }),
+  );
   const digest = createHash('sha256').update(JSON.stringify(entries)).digest('hex').slice(0, 16);
   const plan = { digest, entries };
   plansKnown.set(targets, plan);

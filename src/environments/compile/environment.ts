@@ -16,7 +16,7 @@ import { checkArtifacts, checkGraderApart, graderTemplateOf } from './grader-san
 import { compileGrader } from './grader.ts';
 import { checkIndexes } from './index-tool.ts';
 import { compilePool } from './pool.ts';
-import { compileTemplate } from './template.ts';
+import { compileDemands, compileTemplate } from './template.ts';
 import { compileTexts } from './texts.ts';
 import { compileTools, longestTimeoutMs } from './tools.ts';
 
@@ -29,6 +29,7 @@ export function compileEnvironment(yaml: EnvironmentYaml, folder: Folder, report
     description: yaml.description ?? '',
     template: compileTemplate(yaml.sandbox, folder, report),
     ...graderTemplateOf(yaml, grader, folder, report),
+    ...compileDemands(yaml.sandbox),
     setup: compileSetup(yaml, expose, report),
     expose,
     tools: compileTools(yaml.tools ?? {}, expose, report),

@@ -42,9 +42,10 @@ const run = (rollout: string, call = 'c1') =>
 const of = (requirement: string) => expect.objectContaining({ requirement });
 
 test.each([
-  ['memory', { memory_bytes: 65 * 1024 ** 3 }],
-  ['cpu', { cpu_milli: 32_000 }],
-  ['disk', { disk_bytes: 1024 ** 3 }],
+  ['memory', { memory_bytes: 32 * 1024 ** 4 }],
+  ['cpu', { cpu_milli: 4_000_000 }],
+  ['disk', { disk_bytes: 1024 ** 5 }],
+  ['shm', { shm_bytes: 32 * 1024 ** 4 }],
   ['network', { network: 'public' }],
   ['services', { services: 2 }],
   ['timeout', { command_timeout_s: 7_200 }],

@@ -42,9 +42,9 @@ end)
 -- What the holder of a blank ticket starts: for waiting rollouts first, round-robin over runs and over each run's
 -- templates; then refill up to the target or what is announced, the emptiest pool first. Starts under way count as there,
 -- so nobody is started for twice.
--- `slots`: for images of rows (model/pull-slots.ts: of one until a sandbox of it stands, of one after that, of all that none
--- stands of). In the plan each template has its minReady, max, the environment version that it was chosen for, or `-`, and the
--- environment that it costs.
+-- `slots`: for templates that rows and demands made (model/pull-slots.ts: of one until a sandbox of it stands, of one after that, of
+-- all that none stands of). In the plan each template has its minReady, max, the environment version that it was chosen for, or `-`,
+-- the group that shares the max, or `-` if it is alone in it, and the environment that it costs.
 script('reserve', function(ask)
   local ticket, sandbox, slots, plan = ask.ticket, ask.sandbox, ask.slots, ask.plan
   if redis.call('PEXPIRE', key.plan .. plan, planKeptMs) == 0 then return { kind = 'no_plan' } end
@@ -52,10 +52,11 @@ script('reserve', function(ask)
   local targets = {}
   local function targetOf(template)
     if targets[template] == nil then
-      local minReady, max, version, environment =
-        string.match(redis.call('HGET', key.plan .. plan, template) or '', '^(%d+) (%d+) (%S+) (%S+)$')
+      local minReady, max, version, group, environment =
+        string.match(redis.call('HGET', key.plan .. plan, template) or '', '^(%d+) (%d+) (%S+) (%S+) (%S+)$')
       targets[template] = minReady and {
-        minReady = tonumber(minReady), max = tonumber(max), version = version ~= '-' and version, environment = environment,
+        minReady = tonumber(minReady), max = tonumber(max), isChosen = version ~= '-', group = group ~= '-' and group,
+        environment = environment,
       } or false
     end
     return targets[template]
@@ -68,26 +69,74 @@ script('reserve', function(ask)
 
   local function isChosen(template)
     local target = targetOf(template)
-    return target and target.version
+    return target and target.isChosen
   end
 
-  -- Sandboxes of all templates of an environment whose rows name their images; counted once, and only where it matters.
-  local ofVersion = {}
-  local function sandboxesOf(version)
-    if ofVersion[version] then return ofVersion[version] end
-    local sum = 0
+  -- The templates of a group that have waiting rollouts or sandboxes; looked for once, and only if it matters.
+  local groups = {}
+  local function membersOf(group)
+    if groups[group] then return groups[group] end
+    local members = {}
     for _, template in ipairs(redis.call('SMEMBERS', key.templates)) do
-      if isChosen(template) == version then
-        local ready, starting, held = sizes(template)
-        sum = sum + ready + starting + held
-      end
+      local target = targetOf(template)
+      if target and target.group == group then members[#members + 1] = template end
     end
-    ofVersion[version] = sum
-    return sum
+    table.sort(members)
+    groups[group] = members
+    return members
   end
 
-  local function environmentIsFull(target)
-    return redis.call('SCARD', key.sandboxes) >= target.max and sandboxesOf(target.version) >= target.max
+  local function sandboxesOf(template)
+    local ready, starting, held = sizes(template)
+    return ready + starting + held
+  end
+
+  local function isFull(template)
+    local target = targetOf(template)
+    if not target.group then return sandboxesOf(template) >= target.max end
+    if redis.call('SCARD', key.sandboxes) < target.max then return false end
+    local sum = 0
+    for _, member in ipairs(membersOf(target.group)) do sum = sum + sandboxesOf(member) end
+    return sum >= target.max
+  end
+
+  local function othersInGroup(template)
+    local group, others = targetOf(template).group, {}
+    for _, member in ipairs(group and membersOf(group) or {}) do
+      if member ~= template then others[#others + 1] = member end
+    end
+    return others
+  end
+
+  -- No rollout waits for it, and no announced burst will.
+  local function isSpare(template)
+    return Line.countGrantable(template) == 0 and redis.call('ZCARD', key.ready .. template) > Pool.announcedOf(template)
+  end
+
+  -- The oldest idle sandbox of the same group: it gives way to one of another template that a rollout waits for.
+  local function idleBeside(template)
+    local found, since = nil, math.huge
+    for _, other in ipairs(othersInGroup(template)) do
+      local oldest = redis.call('ZRANGE', key.ready .. other, 0, 0, 'WITHSCORES')
+      local sinceMs = tonumber(oldest[2])
+      if sinceMs and sinceMs < since and isSpare(other) then found, since = oldest[1], sinceMs end
+    end
+    return found
+  end
+
+  -- No machine had room for its last start. Idle sandboxes of its group may have taken that room.
+  local noRoomForMs = 60 * 1000
+  local function foundNoRoom(template)
+    local code, atMs = unpack(redis.call('HMGET', key.breaker .. template, 'code', 'atMs'))
+    return code == 'unschedulable' and nowMs - atMs <= noRoomForMs
+  end
+
+  -- A refill would take the room that idle sandboxes of its group have just given up.
+  local function takesRoom(template)
+    for _, other in ipairs(othersInGroup(template)) do
+      if Line.countGrantable(other) > 0 and foundNoRoom(other) then return true end
+    end
+    return false
   end
 
   local unproven
@@ -100,19 +149,21 @@ script('reserve', function(ask)
     return unproven < slots.unproven
   end
 
-  local function hasRoom(template)
-    local target = targetOf(template)
-    if target.version then
-      return mayPull(template) and not environmentIsFull(target) and Breaker.mayStart(template)
-    end
-    local ready, starting, held = sizes(template)
-    return ready + starting + held < target.max and Breaker.mayStart(template)
+  local function mayStart(template)
+    return (not isChosen(template) or mayPull(template)) and Breaker.mayStart(template)
   end
 
   -- A template without target is one that this controller cannot create.
   local function isWaitedFor(template)
     local starting = redis.call('SCARD', key.starting .. template)
-    return targetOf(template) and starting < Line.countGrantable(template) and hasRoom(template)
+    if not targetOf(template) or starting >= Line.countGrantable(template) or not mayStart(template) then return false end
+    return not isFull(template) or idleBeside(template) ~= nil
+  end
+
+  local function makeRoom(template)
+    if not isFull(template) and not foundNoRoom(template) then return end
+    local idle = idleBeside(template)
+    if idle then Sandbox.drain(idle) end
   end
 
   -- Those of whom one waits are few, and in the order in which they came.
@@ -129,6 +180,7 @@ script('reserve', function(ask)
     if not template then return nil end
     Line.passTurn(key.launchRuns, run)
     Line.passTurn(key.launchTemplates .. run, template)
+    makeRoom(template)
     return template, 'waiting', run
   end
 
@@ -155,7 +207,7 @@ script('reserve', function(ask)
         local minReady = math.min(target.max, math.max(target.minReady, announced))
         local full = minReady > 0 and fullness(template, minReady) or 1
         if full >= 1 then redis.call('SREM', key.lacking, template) end
-        if full < lowest and hasRoom(template) then
+        if full < lowest and mayStart(template) and not isFull(template) and not takesRoom(template) then
           found, lowest, reason = template, full, announced > target.minReady and 'announced' or 'refill'
         end
       end

@@ -1,0 +1,34 @@
+import { availableParallelism, totalmem } from 'node:os';
+import type { MachineAmounts } from '../model/amounts.ts';
+import type { ConfigReader } from './config.ts';
+
+/** In a container that has less than its machine, it is the container's. */
+export function readTotalMemory(): number {
+  const totalBytes = totalmem();
+  const ownBytes = process.constrainedMemory();
+  return ownBytes > 0 ? Math.min(ownBytes, totalBytes) : totalBytes;
+}
+
+/**
+ * A limit is what one sandbox in trouble may take; an idle one has 11 MB. Sixty sandboxes of the default limit, as many as a
+ * pool has in the gallery, promise 30 GiB: eight times a machine of 4 GiB, on which they have less than 1 GiB while idle.
+ */
+const memoryPercent = 800;
+
+/** What the memory limits of all sandboxes of this machine may add up to. */
+export const readMemoryPercent = (read: ConfigReader): number =>
+  read.whole('CORRAL_NODE_MEMORY_PERCENT', {
+    fallback: memoryPercent,
+    min: 1,
+    max: 10_000,
+    purpose: 'what the memory limits of all sandboxes may add up to, in percent of what this machine has',
+  });
+
+/** What one sandbox of this machine can be given at most. Its disk is a tmpfs. */
+export function readHostAmounts(percent: number): MachineAmounts {
+  return {
+    memoryBytes: Math.floor((readTotalMemory() * Math.min(100, percent)) / 100),
+    cpuMilli: availableParallelism() * 1000,
+    diskIsMemory: true,
+  };
+}
