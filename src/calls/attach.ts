@@ -3,7 +3,8 @@ import { targetOf } from '../claiming/target.ts';
 import type { ResolvedRollout } from '../claiming/resolve-rollout.ts';
 import { Failure, sandboxdUnreachable } from '../failure/failure.ts';
 import type { CallId } from '../model/ids.ts';
-import { isOver } from '../model/rollout.ts';
+import { isOver, type RolloutKey } from '../model/rollout.ts';
+import type { CallStore, RecordedCall } from '../ports/fleet/calls.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import { LinkError, type SandboxLink } from '../ports/sandbox-link.ts';
 import type { OutputStream } from '../protocol/sandboxd/wire.ts';
@@ -27,8 +28,7 @@ export async function attachToCall(
   call: CallId,
   deadline: Deadline,
 ): Promise<CallResult> {
-  const recorded = await deps.calls.lookup(known.key, call);
-  if (recorded === null) throw new Failure('unknown_call', `the rollout has no call ${call}`);
+  const recorded = await recordedCall(deps, known.key, call);
   const work = trackedCall(known, call, recorded.summary.tool, recorded.digest);
   const { summary, repeated } = recorded;
   if (repeated !== null) return answerFrom(work, { summary, repeated });
@@ -44,6 +44,17 @@ export async function attachToCall(
     { work, rollout, timeoutMs, waitedMs: 0, toSend: false, ask, askAgain },
     deadline,
   );
+}
+
+/** Throws `unknown_call`. */
+export async function recordedCall(
+  { calls }: { readonly calls: Pick<CallStore, 'lookup'> },
+  rollout: RolloutKey,
+  call: CallId,
+): Promise<RecordedCall> {
+  const recorded = await calls.lookup(rollout, call);
+  if (recorded === null) throw new Failure('unknown_call', `the rollout has no call ${call}`);
+  return recorded;
 }
 
 /** What fetching an output may take as a whole: two streams over a slow line. */

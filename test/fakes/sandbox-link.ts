@@ -8,6 +8,7 @@ import {
   type SandboxTarget,
   type FileIn,
   type FileOut,
+  type StdinIn,
 } from '#src/ports/sandbox-link.ts';
 import type {
   ArtifactsRequest,
@@ -17,6 +18,8 @@ import type {
   CallAnswer,
   CallRequest,
   Identity,
+  StreamLine,
+  StreamOffsets,
 } from '#src/protocol/sandboxd/wire.ts';
 import { tarOf } from '#src/grading/artifacts.ts';
 import { answering, SandboxLife } from './sandbox-life.ts';
@@ -59,6 +62,8 @@ export class FakeSandboxLink implements SandboxLink {
       confirm: (target, calls) => this.confirm(target, calls),
       cancel: (target, call) => this.cancel(target, call),
       output: (target) => this.output(target),
+      stream: (target, call, from, signal) => this.stream(target, call, from, signal),
+      stdin: (target, call, piece, signal) => this.stdin(target, call, piece, signal),
       putFile: (target, to, body) => this.putFile(target, to, body),
       getFile: (target, from) => this.getFile(target, from),
       takeArtifacts: (target, request) => this.takeArtifacts(target, request),
@@ -145,6 +150,37 @@ export class FakeSandboxLink implements SandboxLink {
     return this.#ask('cancel', target, (life) => life.cancel(call));
   }
 
+  stream(target: SandboxTarget, call: string, from: StreamOffsets, signal: AbortSignal) {
+    return this.#ask('stream', target, (life) => this.#breaking(target, life.stream(call, from), signal));
+  }
+
+  /** Breaks where its connection is cut. */
+  async *#breaking(
+    target: SandboxTarget,
+    lines: AsyncIterable<StreamLine>,
+    signal: AbortSignal,
+  ): AsyncGenerator<StreamLine> {
+    const broken = Promise.withResolvers<never>();
+    broken.promise.catch(() => undefined);
+    const breakOff = () => broken.reject(new LinkError({ kind: 'maybe_sent', detail: 'connection reset' }));
+    this.#cuts.once(target.sandbox, breakOff);
+    signal.addEventListener('abort', breakOff, { once: true });
+    const reading = lines[Symbol.asyncIterator]();
+    try {
+      for (;;) {
+        const { done, value } = await Promise.race([reading.next(), broken.promise]);
+        if (done === true) return;
+        yield value;
+      }
+    } finally {
+      this.#cuts.off(target.sandbox, breakOff);
+    }
+  }
+
+  stdin(target: SandboxTarget, call: string, piece: StdinIn, signal: AbortSignal) {
+    return this.#held('stdin', target, signal, (life, gone) => life.stdin(call, piece, gone));
+  }
+
   /** What it runs prints little. */
   output(target: SandboxTarget): Promise<AsyncIterable<Uint8Array>> {
     return this.#ask('output', target, () => {
@@ -225,6 +261,8 @@ const forOneRollout: ReadonlySet<keyof SandboxLink> = new Set([
   'confirm',
   'cancel',
   'output',
+  'stream',
+  'stdin',
   'putFile',
   'getFile',
 ]);

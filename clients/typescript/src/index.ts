@@ -16,7 +16,16 @@ export {
   RequirementsUnmet,
   Unavailable,
 } from './errors.ts';
+export type { Gap, Output } from './events.ts';
 export type { CallResult, Grade, Limits, Opened, Outcome, Verdict } from './results.ts';
-export { type CallOptions, type ExecOptions, type Refusal, Rollout, type RolloutOptions } from './rollout.ts';
+export {
+  type CallOptions,
+  type ExecOptions,
+  type Refusal,
+  Rollout,
+  type RolloutOptions,
+  type StreamOptions,
+} from './rollout.ts';
+export { Running } from './streaming.ts';
 export { formatToolTypes, type ToolArguments, type TrainingJob } from './tool-types.ts';
 export { version } from './version.ts';

@@ -22,6 +22,8 @@ export const routes = {
   call: route('POST', 'rollouts/{id}/calls', 'act', true),
   exec: route('POST', 'rollouts/{id}/exec', 'act', true),
   attach: route('GET', 'rollouts/{id}/calls/{call_id}', 'attach', true),
+  stream: route('GET', 'rollouts/{id}/calls/{call_id}/stream', 'attach', true),
+  stdin: route('POST', 'rollouts/{id}/calls/{call_id}/stdin', 'act', true),
   cancel: route('POST', 'rollouts/{id}/calls/{call_id}/cancel'),
   write: route('PUT', 'rollouts/{id}/files/{path}', 'file'),
   read: route('GET', 'rollouts/{id}/files/{path}', 'file'),

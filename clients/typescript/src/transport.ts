@@ -41,6 +41,49 @@ export async function send(request: Sent): Promise<Answer | Broken> {
   }
 }
 
+/** A good answer whose body comes as long as something happens. */
+export type Streamed = {
+  /** Throws what the caller's signal aborts with; all else that breaks is the end. */
+  readonly chunks: AsyncIterable<Uint8Array>;
+  readonly close: () => void;
+};
+
+/** As {@link send}, but for a good answer's body, which is left to be read. */
+export async function sendForStream(request: Sent): Promise<Streamed | Answer | Broken> {
+  const { method, url, headers, signal } = request;
+  const silence = new Silence(request.silentS);
+  const either = signal === null ? silence.signal : AbortSignal.any([silence.signal, signal]);
+  try {
+    const response = await fetch(url, { method, headers, signal: either, redirect: 'manual' });
+    silence.begin();
+    if (response.ok) return { chunks: chunksOf(response, silence, signal), close: () => silence.abort() };
+    const read = await readBody(response, null, silence);
+    silence.end();
+    return { status: response.status, headers: response.headers, ...read };
+  } catch (error) {
+    silence.end();
+    signal?.throwIfAborted();
+    return toBroken(error);
+  }
+}
+
+async function* chunksOf(
+  response: Response,
+  silence: Silence,
+  signal: AbortSignal | null,
+): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+      silence.begin();
+      yield chunk;
+    }
+  } catch {
+    signal?.throwIfAborted();
+  } finally {
+    silence.end();
+  }
+}
+
 /** Aborts after so long without a byte. */
 class Silence {
   readonly #aborting = new AbortController();
@@ -64,6 +107,12 @@ class Silence {
 
   end(): void {
     clearTimeout(this.#timer);
+  }
+
+  /** Nothing is waited for any more. */
+  abort(): void {
+    this.end();
+    this.#aborting.abort(new Error('closed'));
   }
 }
 

@@ -8,6 +8,8 @@ import {
   type Identity,
   type SandboxdErrorBody,
   sandboxHeader,
+  type StdinReply,
+  type StreamLine,
 } from '#src/protocol/sandboxd/wire.ts';
 
 /**
@@ -66,13 +68,31 @@ export function fileReply(json: unknown): FileReply {
   return { bytes: json.bytes, ...(has(json, 'entries', 'number') && { entries: json.entries }) };
 }
 
+export function stdinReply(json: unknown): StdinReply {
+  if (!has(json, 'received', 'number') || !has(json, 'open', 'boolean')) return malformed();
+  return { received: json.received, open: json.open };
+}
+
+/** Every field is checked: what a stream says reaches the trainer as it comes, and a command that runs as root can speak in sandboxd's place. */
+export function streamLine(json: unknown): StreamLine {
+  if (has(json, 'end', 'boolean')) return { end: true };
+  if (!has(json, 'stream', 'string') || !has(json, 'at', 'number')) return malformed();
+  const { stream, at } = json;
+  if ((stream !== 'stdout' && stream !== 'stderr') || !isCount(at)) return malformed();
+  if (has(json, 'lost', 'number') && isCount(json.lost)) return { stream, at, lost: json.lost };
+  const isPiece = has(json, 'base64', 'string') && /^[A-Za-z0-9+/]*={0,2}$/.test(json.base64);
+  return isPiece ? { stream, at, base64: json.base64 } : malformed();
+}
+
+const isCount = (value: number): boolean => Number.isSafeInteger(value) && value >= 0;
+
 export function callAnswer(json: unknown): CallAnswer | 'running' {
   if (has(json, 'state', 'string') && json.state === 'running') return 'running';
   const isWhole = ['ending', 'stdout', 'stderr', 'evidence'].every((field) => has(json, field, 'object'));
   return isWhole ? (json as CallAnswer) : malformed();
 }
 
-type Named = { string: string; number: number; object: object };
+type Named = { string: string; number: number; boolean: boolean; object: object };
 
 function has<Field extends string, Kind extends keyof Named>(
   json: unknown,

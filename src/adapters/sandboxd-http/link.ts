@@ -13,6 +13,8 @@ import {
   ownerHeader,
   sandboxHeader,
   spanHeader,
+  type StreamLine,
+  streamPieceBytes,
 } from '#src/protocol/sandboxd/wire.ts';
 import {
   bindReply,
@@ -20,6 +22,8 @@ import {
   fileReply,
   identity,
   okReply,
+  stdinReply,
+  streamLine,
   checkSpeaker,
   parseJson,
   refusalOf,
@@ -68,6 +72,15 @@ export function createSandboxdHttpLink(
       ask(context, target, { ...callPath(call, waitMs), method: 'GET' }, callAnswer, signal),
     output: (target, call, stream, signal) =>
       askForBytes(context, target, get(`${pathOf(call)}/output?stream=${stream}`), signal),
+    stream: async (target, call, from, signal) => {
+      const query = `stdout=${from.stdout}&stderr=${from.stderr}`;
+      const path = `${pathOf(call)}/stream?${query}`;
+      return linesOf(await askForBytes(context, target, { ...get(path), isLong: true }, signal));
+    },
+    stdin: (target, call, { offset, bytes, isLast, waitMs }, signal) => {
+      const path = `${pathOf(call)}/stdin?offset=${offset}&end=${isLast}&waitMs=${waitMs}`;
+      return ask(context, target, { ...post(path), content: bytes, heldMs: waitMs }, stdinReply, signal);
+    },
     confirm: (target, calls, signal) =>
       ask(context, target, post('/calls/confirm', { calls } satisfies ConfirmRequest), nothing, signal),
     cancel: (target, call, signal) => ask(context, target, post(`${pathOf(call)}/cancel`), nothing, signal),
@@ -121,6 +134,9 @@ type Question = {
   readonly path: string;
   readonly json?: object;
   readonly bytes?: AsyncIterable<Uint8Array>;
+  readonly content?: Uint8Array;
+  /** It takes a connection of its own, because others would wait for it. */
+  readonly isLong?: boolean;
   /** How long sandboxd itself may hold the request. */
   readonly heldMs?: number;
   /** Whether the same question may be asked again in the same life of sandboxd without doing more. Default: yes. */
@@ -202,6 +218,26 @@ async function* bytesOf(answer: Answer, release: () => void): AsyncIterable<Uint
   }
 }
 
+/** Longer than any line of sandboxd's, which has at most a piece as base64. */
+const longestLine = 2 * streamPieceBytes;
+
+/** Throws if the bytes end before the line that says so, or if they are not such lines. */
+async function* linesOf(bytes: AsyncIterable<Uint8Array>): AsyncIterable<StreamLine> {
+  const decoder = new TextDecoder();
+  let rest = '';
+  for await (const chunk of bytes) {
+    const [...lines] = (rest + decoder.decode(chunk, { stream: true })).split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) {
+      const read = streamLine(parseJson(line));
+      yield read;
+      if ('end' in read) return;
+    }
+    if (rest.length > longestLine) break;
+  }
+  throw maybeSent(new Error('the stream broke off'));
+}
+
 function deadlineMs({ bytes, heldMs }: Question): number {
   return bytes === undefined ? (heldMs ?? 0) + answerSlackMs : transferMs;
 }
@@ -234,7 +270,10 @@ async function send(
   until: AbortSignal,
 ): Promise<Sent> {
   try {
-    return await trySend(context, target, question, context.pools.lease(target.address), until);
+    const { pools } = context;
+    const { address } = target;
+    const lease = question.isLong === true ? pools.fresh(address) : pools.lease(address);
+    return await trySend(context, target, question, lease, until);
   } catch (error) {
     const mayRepeat = question.bytes === undefined && question.repeatable !== false && !until.aborted;
     if (!(error instanceof LinkError) || error.trouble.kind !== 'maybe_sent' || !mayRepeat) throw error;
@@ -268,7 +307,7 @@ async function trySend(
 function optionsOf(
   { tokenOf, traceparent }: RequestContext,
   target: SandboxTarget,
-  { method, path, json, bytes }: Question,
+  { method, path, json, bytes, content }: Question,
 ): Dispatcher.RequestOptions {
   const span = traceparent();
   const headers = {
@@ -286,5 +325,6 @@ function optionsOf(
       body: JSON.stringify(json),
     };
   }
-  return { method, path, headers, ...(bytes !== undefined && { body: Readable.from(bytes) }) };
+  const body = bytes === undefined ? content : Readable.from(bytes);
+  return { method, path, headers, ...(body !== undefined && { body }) };
 }

@@ -41,6 +41,8 @@ VERDICT: Final = Route("GET", "/v1/rollouts/{id}/verdict")
 CALL: Final = Route("POST", "/v1/rollouts/{id}/calls", "act", is_held=True)
 EXEC: Final = Route("POST", "/v1/rollouts/{id}/exec", "act", is_held=True)
 ATTACH: Final = Route("GET", "/v1/rollouts/{id}/calls/{call_id}", "attach", is_held=True)
+STREAM: Final = Route("GET", "/v1/rollouts/{id}/calls/{call_id}/stream", "attach", is_held=True)
+STDIN: Final = Route("POST", "/v1/rollouts/{id}/calls/{call_id}/stdin", "act", is_held=True)
 CANCEL: Final = Route("POST", "/v1/rollouts/{id}/calls/{call_id}/cancel")
 WRITE: Final = Route("PUT", "/v1/rollouts/{id}/files/{path}", "file")
 READ: Final = Route("GET", "/v1/rollouts/{id}/files/{path}", "file")
@@ -63,6 +65,8 @@ ROUTES: Final = (
     CALL,
     EXEC,
     ATTACH,
+    STREAM,
+    STDIN,
     CANCEL,
     WRITE,
     READ,

@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -73,15 +75,64 @@ async def send(http: httpx.AsyncClient, request: Request) -> Answer | Broken:
         ) as response:
             content, is_cut = await _read(response, request.most_bytes if response.is_success else None)
             return Answer(response.status_code, content, response.headers, is_cut)
-    except (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError) as error:
-        return Broken(_told(error), was_sent=False, is_ours=True)
-    except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
-        return Broken(_told(error), was_sent=False, is_ours=_is_certificate(error))
     except asyncio.CancelledError:
         raise
     # httpx names most of what can happen, and what it lets through (anyio's, the loop's own) is no better known.
     except Exception as error:
-        return Broken(_told(error), was_sent=True)
+        return _broken(error)
+
+
+def _broken(error: Exception) -> Broken:
+    if isinstance(error, httpx.InvalidURL | httpx.UnsupportedProtocol | httpx.LocalProtocolError):
+        return Broken(_told(error), was_sent=False, is_ours=True)
+    if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout):
+        return Broken(_told(error), was_sent=False, is_ours=_is_certificate(error))
+    return Broken(_told(error), was_sent=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Streamed:
+    """A good answer whose body comes as long as something happens. To be closed."""
+
+    response: httpx.Response
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """Raises BrokenOff, and nothing else of the line below."""
+        try:
+            async for chunk in self.response.aiter_bytes():
+                yield chunk
+        except (asyncio.CancelledError, GeneratorExit):
+            raise
+        except Exception as error:
+            raise BrokenOff(_told(error)) from None
+
+    async def close(self) -> None:
+        # A connection that breaks at its end harms nothing.
+        with suppress(Exception):
+            await self.response.aclose()
+
+
+class BrokenOff(Exception):
+    """A body that ended in the middle."""
+
+
+async def send_for_stream(http: httpx.AsyncClient, request: Request) -> Streamed | Answer | Broken:
+    """As `send`, but for a good answer's body, which is left to be read."""
+    timeout = httpx.Timeout(connect=CONNECT_S, write=WRITE_S, read=request.silent_s, pool=None)
+    try:
+        asked = http.build_request(
+            request.method, request.url, headers=request.headers, params=request.params, timeout=timeout
+        )
+        response = await http.send(asked, stream=True)
+        if response.is_success:
+            return Streamed(response)
+        content, _ = await _read(response, None)
+        await response.aclose()
+        return Answer(response.status_code, content, response.headers)
+    except asyncio.CancelledError:
+        raise
+    except Exception as error:
+        return _broken(error)
 
 
 async def _read(response: httpx.Response, most_bytes: int | None) -> tuple[bytes, bool]:
