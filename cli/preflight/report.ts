@@ -3,6 +3,7 @@ import { table } from '../print/table.ts';
 import type { TrainingJob } from '../proving/training-job.ts';
 import type { Check } from './check.ts';
 import type { Egress } from './egress/check-egress.ts';
+import { harborErrors } from './harbor-errors.ts';
 
 export type PreflightReport = {
   readonly url: string;
@@ -34,5 +35,8 @@ export function describePreflight({ url, ok, checks, jobs }: PreflightReport, wi
 }
 
 function describeJob([environment, { tools, grader }]: readonly [string, TrainingJob]): string {
-  return `For a training job that uses ${environment}:\n${JSON.stringify({ tools, grader }, null, 2)}\n`;
+  const job = `For a training job that uses ${environment}:\n${JSON.stringify({ tools, grader }, null, 2)}\n`;
+  if (grader !== null) return job;
+  const lead = `Harbor 0.26 with -e e2b grades trials that lost a gateway, unless its job sets:`;
+  return `${job}\n${lead}\n${JSON.stringify(harborErrors, null, 2)}\n`;
 }

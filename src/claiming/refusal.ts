@@ -23,6 +23,7 @@ function recordedEvidence(rollout: RolloutRecord | null): Evidence {
 
 const sentences: Partial<Record<FailureCode, string>> = {
   sandbox_lost: 'the sandbox of this rollout is gone after it had run calls; discard the rollout',
+  request_lost: 'a request for this sandbox may have been lost with a gateway; discard the rollout',
   outcome_unknown: 'nobody could be asked whether a call of this rollout ran; discard the rollout',
   dependency_failed: "a tool's own backend failed in this rollout; discard the rollout",
   recovering:

@@ -81,6 +81,8 @@ export const failures = {
   // `endingOf` in src/adapters/kubernetes/truth/ending.ts. One that a controller misses in the provider's list is gone for
   // nobody knows what: `SandboxAccount` in src/pool/sandbox-account.ts
   sandbox_lost: lost,
+  // `loseRequest` in src/adapters/redis/scripts/lib/ending.lua, of E2B's clients only
+  request_lost: lost,
   // `settlementOfUnknown` in src/calls/judge-call.ts
   outcome_unknown: lost,
   // `dependencyFailed` in src/calls/judge-call.ts, by the word of `judgeDependency` in src/calls/judge-dependency.ts

@@ -36,8 +36,14 @@ const marked = (told: Readonly<Record<string, ByPolicy>>) =>
 test('what docs/failures.md calls marked is marked, and nothing else', () => {
   const causes = Object.keys(lossByPolicy) as (keyof typeof lossByPolicy)[];
   expect(marked(lossByPolicy)).toEqual(causes.filter((cause) => mayBeCommand[cause] !== false));
-  // The marks of a grader and of a backend come with their failures.
-  expect(marked(byPolicy)).toEqual(['sandbox_lost', 'outcome_unknown', 'dependency_failed', 'grader_failed']);
+  // The marks of a grader, of a backend and of a lost request come with their failures.
+  expect(marked(byPolicy)).toEqual([
+    'sandbox_lost',
+    'request_lost',
+    'outcome_unknown',
+    'dependency_failed',
+    'grader_failed',
+  ]);
 });
 
 const lost = { code: 'sandbox_lost', cause: 'sandboxd_killed', suspected: 'command' } as const;

@@ -49,6 +49,7 @@ export type Retried =
   | 'firstAnswer'
   | 'recoveredSandbox'
   | 'fleetState'
+  | 'lostRequest'
   | 'redisConnection'
   | 'clusterWatch'
   | 'nodeWatch';
@@ -319,6 +320,16 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
     pauses: { firstMs: 1_000, factor: 1, longestMs: 1_000 },
     withinMs: always,
     by: ['src/adapters/redis/fleet-state.ts'],
+  },
+  lostRequest: {
+    what: 'what a gateway records of requests of E2B’s clients: that it begins, which it has in hand, and which were lost',
+    on: 'a Redis that is away, or is being written back',
+    until: 'for ever',
+    again: isOneOf('state_unavailable', 'recovering'),
+    mostTries: always,
+    pauses: usual,
+    withinMs: always,
+    by: ['src/lifecycle/gateway-start.ts', 'src/lifecycle/requests-in-hand.ts'],
   },
   redisConnection: {
     what: 'a connection to Redis, scripts’, messages’ and BullMQ’s alike. A command is not sent again automatically: its caller does that',

@@ -2,7 +2,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type ExtraGateway, startExtraGateway } from '#loadtest/fleet/extra-gateway.ts';
-import { type ExtraController, startExtraController } from '../support/extra-controller.ts';
+import { type ExtraController, startExtraController } from '../support/extra-part.ts';
 import { environmentFolder } from '../support/environment-folder.ts';
 import { type Faces, facesOf } from '../support/faces.ts';
 import { type FleetOfTest, sharedPayload, startFleetOfTest } from '../support/fleet.ts';

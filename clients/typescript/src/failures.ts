@@ -35,6 +35,7 @@ export const meanings: Readonly<Record<string, Meaning>> = {
   rows_full: 'wait',
   // Its state is lost or unsure, or it has ended.
   sandbox_lost: 'lost',
+  request_lost: 'lost',
   outcome_unknown: 'lost',
   dependency_failed: 'lost',
   rollout_unknown: 'lost',

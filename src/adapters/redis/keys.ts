@@ -83,6 +83,12 @@ export const keyNames = {
   catalogs: 'catalogs',
   catalogHolders: 'catalog-holders',
 
+  gateway: 'gateway:',
+  gateways: 'gateways',
+  gatewaysSilent: 'gateways-silent',
+  gatewayRollouts: 'gateway-rollouts:',
+  requests: 'requests:',
+
   processes: 'processes',
   processesHeard: 'processes-heard',
   eventLogs: 'event-logs',

@@ -35,6 +35,9 @@ export const byPolicy: Readonly<Record<FailureCode, ByPolicy>> = {
   sandbox_lost: marked(
     'Depends on the cause, [below](#could-the-policy-do-it-alone). If its commands or their background processes demonstrably caused it, it is `sandbox_broken`.',
   ),
+  request_lost: marked(
+    'It cannot reach gateways or Redis. Marked if a request failed because its sandbox took no connection, which commands can bring about with `run_as: root` or `uid: single`.',
+  ),
   outcome_unknown: marked(
     'If it starves sandboxd for longer than its call may last. Calls that wait behind its other calls do not count: sandboxd reports that it has them.',
   ),

@@ -76,6 +76,14 @@ export const lostState = {
     operator:
       'Check the cause. `corral_sandboxes_lost_total` counts by cause and effect. A loss of one rollout in a thousand is a good day.',
   },
+  request_lost: {
+    means:
+      'Only for sandboxes of [E2B’s clients](clients/e2b.md#what-a-lost-request-becomes). A request for the sandbox got no answer that says what happened: no gateway listened, its gateway died, or it was answered with an infrastructure failure. Such a client goes on as if the policy had failed, so the sandbox is given up before anything is graded.',
+    evidence:
+      '`reason`: `no_gateway_listened`, `gateway_died`, `failed` with the `code` of that failure, or `client_left` while fleet state could not be reached.',
+    operator:
+      'Run at least two gateways, so that one always listens. If `reason` is `failed`, check what its `code` says.',
+  },
   outcome_unknown: {
     means:
       'A call was sent, and until its deadline its sandbox did not say whether the call ran. The sandbox may still exist.',

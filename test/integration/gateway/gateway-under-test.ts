@@ -12,12 +12,15 @@ import { systemRandom } from '#src/platform/random.ts';
 import { createPeerTokens } from '#src/platform/tokens.ts';
 import type { Clock } from '#src/ports/clock.ts';
 import type { Named, NamedByTag } from '#src/ports/fleet/registry.ts';
+import { RequestsInHand } from '#src/lifecycle/requests-in-hand.ts';
 import { FakeGatewayCore } from '#test/fakes/gateway-core.ts';
+import { FakeGatewayStore } from '#test/fakes/gateway-store.ts';
 
 /** A real server on a free port of this machine, over a recording core. */
 export type GatewayUnderTest = {
   readonly core: FakeGatewayCore;
   readonly events: readonly FleetEvent[];
+  readonly gateways: FakeGatewayStore;
   readonly url: string;
   readonly port: number;
   readonly listenBeyond: GatewayServer['listenBeyond'];
@@ -73,6 +76,7 @@ export async function startGateway(
 ): Promise<GatewayUnderTest> {
   const core = new FakeGatewayCore();
   const events: FleetEvent[] = [];
+  const gateways = new FakeGatewayStore();
   const prometheus = createGatewayPrometheus({ version: '0', environments: () => [] });
   const server = createGatewayServer({
     core,
@@ -82,6 +86,7 @@ export async function startGateway(
     e2b: {
       aliases: rememberedAliases(),
       rows: { row: () => Promise.resolve(null) },
+      requests: requestsOf(gateways),
       random: systemRandom,
       tokens: fleetTokens,
     },
@@ -111,6 +116,7 @@ export async function startGateway(
   return {
     core,
     events,
+    gateways,
     url,
     port: Number(new URL(url).port),
     listenBeyond: (settings) => server.listenBeyond(settings),
@@ -121,6 +127,13 @@ export async function startGateway(
 
 /** Signs passes as a gateway of one fleet does. */
 export const fleetTokens = createPeerTokens({ current: 'the fleet key of this test', other: null });
+
+function requestsOf(gateways: FakeGatewayStore): RequestsInHand {
+  const deps = { gateways, gateway: 'this', clock: systemClock, random: systemRandom };
+  const requests = new RequestsInHand({ ...deps, onLost: () => Promise.resolve() });
+  requests.decided();
+  return requests;
+}
 
 function rememberedAliases(): GatewayParts['e2b']['aliases'] {
   const aliases = new Map<string, NamedByTag>();

@@ -32,6 +32,7 @@ MEANINGS: Final[dict[str, Meaning]] = {
     "rows_full": "wait",
     # Its state is gone or unsure, or it has ended: nothing about it can be learnt any more.
     "sandbox_lost": "lost",
+    "request_lost": "lost",
     "outcome_unknown": "lost",
     "dependency_failed": "lost",
     "rollout_unknown": "lost",

@@ -18,6 +18,8 @@ class ScriptedAgent(BaseAgent):
     numbers: ClassVar[itertools.count[int]] = itertools.count()
     seen: ClassVar[list[ExecResult]] = []
     last: ClassVar[list[str]] = []
+    # What ended a command without a result, by its class.
+    raised: ClassVar[list[str]] = []
 
     @staticmethod
     def name() -> str:
@@ -33,6 +35,10 @@ class ScriptedAgent(BaseAgent):
         number = next(self.numbers)
         if number == len(self.commands) - 1:
             self.last.append(str(environment.context_id))
-        self.seen.append(await environment.exec(self.commands[number], timeout_sec=self.timeout_sec))
+        try:
+            self.seen.append(await environment.exec(self.commands[number], timeout_sec=self.timeout_sec))
+        except Exception as error:
+            self.raised.append(type(error).__name__)
+            raise
         if self.fails_after is not None:
             raise self.fails_after

@@ -89,6 +89,7 @@ export const ofVerdict = listed(
 /** Codes of which it is sometimes suspected. */
 const suspicious: ReadonlySet<string> = new Set([
   'sandbox_lost',
+  'request_lost',
   'outcome_unknown',
   'dependency_failed',
   'grader_failed',

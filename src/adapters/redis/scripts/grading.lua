@@ -1,4 +1,4 @@
--- requires: ending, line, record, rollout, row, run, sandbox, verdict
+-- requires: ending, gateway, line, record, rollout, row, run, sandbox, verdict
 -- Gradings: one turn at a time, a score is stored once, and what can never be scored says why.
 
 -- Turns of a rollout. A platform asks for a grade three times before it drops the rollout: a grader that failed for a moment has
@@ -66,6 +66,7 @@ script('begin-grade', function(ask)
   if verdict == 'scored' then return { kind = 'scored', score = score, rollout = Record.read(id) } end
   local barred = Verdict.barsGrade(id)
   if barred then return { kind = 'barred', code = barred, first = false, rollout = Record.read(id) } end
+  if Rollout.read(id, 'face') == 'e2b' and Gateway.isDoubtful(id) then return Gateway.stillDoubtful() end
   -- Who asks lives in a sandbox, but a replica that was promoted since may not know of it, or it was lost before anything had
   -- run there and another was granted, in which nobody lives yet.
   local isElsewhere = ask.seenIn and ask.seenIn ~= sandbox

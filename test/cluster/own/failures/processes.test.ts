@@ -6,7 +6,7 @@ import {
   startClusterFleetOfTest,
 } from '#test/support/cluster-fleet.ts';
 import { apiCallsOf, writesIn } from '#test/support/controller-metrics.ts';
-import { startExtraController } from '#test/support/extra-controller.ts';
+import { startExtraController } from '#test/support/extra-part.ts';
 import { ran, rolloutsOf } from '#test/support/pod-rollouts.ts';
 
 /** Our own processes die over pods that go on. In `slow` a launch takes long enough to be caught in its middle. */

@@ -10,11 +10,11 @@ from pathlib import Path
 from statistics import mean
 
 import pytest
-from fleet import Fleet
+from fleet import Fleet, eventually
 from harbor.job import Job
 from harbor.models.job.config import JobConfig
 from harbor.models.trial.result import TrialResult
-from killing import kill_in_long_command
+from killing import in_long_command, kill_in_long_command
 from scripted_agent import ScriptedAgent
 
 APPEND = "for each in $(seq {}); do echo x >> calls; done"
@@ -107,6 +107,23 @@ async def test_killed_while_it_is_graded_the_trial_has_no_reward(fleet: Fleet, r
     rewards = [trial.verifier_result.rewards for trial in trials if trial.verifier_result is not None]
     assert rewards == [{"reward": 2.0}] * 3
     expect_blame(fleet, run)
+
+
+async def test_the_only_gateway_is_away_under_a_command_until_the_agent_gives_up_and_nothing_is_graded(
+    fleet: Fleet, run: str, task: Path
+):
+    ScriptedAgent.raised = []
+
+    async def disturb() -> None:
+        await in_long_command(fleet, run)
+        with fleet.without_gateway():
+            # Harbor 0.26 attaches again and again for some forty seconds.
+            await asyncio.to_thread(eventually, lambda: ScriptedAgent.raised, "the agent has given up")
+
+    [trial] = await play(task, ["echo x >> calls; sleep 300; echo x >> calls"], disturb)
+    assert ScriptedAgent.raised == ["SandboxUnreachableException"]
+    assert trial.verifier_result is None
+    assert fleet.report(run)["codes"] == {"request_lost": 1}
 
 
 async def test_the_models_own_time_out_is_an_exit_code_and_the_trial_is_scored(

@@ -79,6 +79,11 @@ local function lose(id, cause, evidence, counted)
   return discardLost(id, 'lose', { code = 'sandbox_lost', cause = cause, evidence = evidence, counted = counted })
 end
 
+-- `request_lost`: a request for the sandbox got no true answer, and its client may take that for the policy's doing.
+local function loseRequest(id, evidence, suspected)
+  return discardLost(id, 'lose', { code = 'request_lost', evidence = evidence, suspected = suspected })
+end
+
 -- A call leaves the state of its rollout unknown, by the code that it settles with.
 local function taint(id, taint)
   local what = { code = taint.code, evidence = taint.evidence, suspected = taint.suspected, counted = true }
@@ -99,6 +104,7 @@ return {
   close = close,
   discard = discard,
   lose = lose,
+  loseRequest = loseRequest,
   taint = taint,
   breakRollout = breakRollout,
 }
