@@ -12,6 +12,7 @@ import type { Terminal } from '../print/terminal.ts';
 import {
   type BeyondThisMachine,
   curlLines,
+  type WayIn,
   describeSummary,
   environmentLine,
   type UpSummary,
@@ -131,8 +132,16 @@ async function summarise(
     readyAfterMs,
     ...(await askHostLimitations(fleet.nodeSocket)),
     environments: environments.map((environment) => environmentLine(environment, {})),
-    tryThis: example === undefined ? [] : curlLines(example, fleet.gatewayUrl, fleet.apiKey),
+    tryThis: example === undefined ? [] : curlLines(example, wayInto(fleet, plan)),
   };
+}
+
+/** With a first key, from outside; else from this machine, with the development key. */
+function wayInto({ gatewayUrl, outerUrl, apiKey }: Fleet, plan: OuterDoorPlan | null): WayIn {
+  if (plan === null || outerUrl === null || plan.firstKey === null)
+    return { url: gatewayUrl, key: apiKey, certificate: null };
+  const url = outerUrl.replace(/\/\/(?:0\.0\.0\.0|\[::\]):/, '//localhost:');
+  return { url, key: plan.firstKey, certificate: plan.ownCertificate };
 }
 
 const beyondOf = ({ reach, fingerprint, firstKey }: OuterDoorPlan, url: string): BeyondThisMachine => ({
