@@ -1,6 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import type { Reporter, TestModule } from 'vitest/node';
 
+type StrayError = Parameters<NonNullable<Reporter['onTestRunEnd']>>[1][number];
+
 type Counts = { readonly passed: number; readonly failed: number; readonly skipped: number };
 
 /** A file that could not be loaded counts as one failure: no test of it ran. */
@@ -23,11 +25,16 @@ function countTests(modules: readonly TestModule[], strayErrors: number): Counts
   );
 }
 
-/** Where the names of failed files are left, one a line, for whoever plays them again. Nothing is left of an error outside every test. */
+/** Where the names of failed files are left, one a line, for a second run. Nothing is left if an error belongs to no file. */
 const failedFiles = process.env['CORRAL_FAILED_FILES'];
 
-function nameFailed(modules: readonly TestModule[], path: string): void {
-  const failed = modules.filter((module) => countModule(module).failed > 0);
+function nameFailed(modules: readonly TestModule[], strayErrors: readonly StrayError[], path: string): void {
+  // vitest adds the file that its worker played when the error came.
+  const during = strayErrors.map((error) => error['VITEST_TEST_PATH']);
+  if (during.includes(undefined)) return;
+  const failed = modules.filter(
+    (module) => countModule(module).failed > 0 || during.includes(module.moduleId),
+  );
   writeFileSync(path, failed.map(({ relativeModuleId }) => `${relativeModuleId}\n`).join(''));
 }
 
@@ -51,9 +58,9 @@ function durationMs(module: TestModule): number {
 /** Ends a run with the slowest files and one line that a script can read: `12 passed, 0 failed`, and skipped tests if there are any. */
 // vitest makes a reporter that is named by its path from the default export of the file.
 export default class CountReporter implements Reporter {
-  onTestRunEnd(modules: readonly TestModule[], errors: readonly unknown[]): void {
+  onTestRunEnd(modules: readonly TestModule[], errors: readonly StrayError[]): void {
     const { passed, failed, skipped } = countTests(modules, errors.length);
-    if (failedFiles !== undefined && errors.length === 0) nameFailed(modules, failedFiles);
+    if (failedFiles !== undefined) nameFailed(modules, errors, failedFiles);
     process.stdout.write(
       `${slowest(modules)}${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}\n`,
     );
