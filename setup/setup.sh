@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes this checkout ready to run: npm packages (Node 24 among them) and the two programs that Debian provides,
-# redis-server and bubblewrap. `setup.sh unit` asks for the packages only, `setup.sh tests` also asks for what only the tests use, `setup.sh parity` for what `npm run test:parity` uses, `setup.sh release` for what `npm run release` uses, `setup.sh cluster` for what a
+# redis-server and bubblewrap. `setup.sh unit` asks for the packages only, `setup.sh tests` also asks for what only the tests use, `setup.sh parity` for what `npm run test:parity` uses, `setup.sh release` for what `npm run release` uses, `setup.sh release-tests` for its tests, `setup.sh cluster` for what a
 # Kubernetes cluster on this machine is made of. One line on stderr for each thing it does; nothing to do is silent and
 # quick, because every npm script starts here.
 set -eu
@@ -50,6 +50,7 @@ missing_packages() {
     cluster) missing_for_cluster ;;
     parity) missing_for_parity ;;
     release) missing_for_release ;;
+    release-tests) missing_for_release && missing_for_release_tests ;;
   esac
 }
 
@@ -93,6 +94,15 @@ missing_for_release() {
   command -v skopeo >/dev/null || echo skopeo
 }
 
+# Registries on this machine, what runs an image, and what starts programs of another architecture.
+missing_for_release_tests() {
+  for program in docker-registry podman runc; do command -v "$program" >/dev/null || echo "$program"; done
+  command -v qemu-aarch64-static >/dev/null || echo qemu-user-static
+  # What podman recommends and cannot do without: its policy for images.
+  [ -e /etc/containers/policy.json ] || echo golang-github-containers-common
+  missing_for_tests
+}
+
 package_of() {
   case "$1" in
     nft) echo nftables ;;
@@ -134,7 +144,7 @@ install_debian_packages() {
 # Prometheus, promtool and amtool, out of Debian's packages: unpacked into a folder, for what only the tests of alerts need is
 # not installed. Inside a cluster of tests nothing can be fetched any more.
 fetch_monitoring_programs() {
-  [ -n "${1:-}" ] && [ "$1" != release ] || return 0
+  case "${1:-}" in '' | release*) return 0 ;; esac
   folder=${XDG_CACHE_HOME:-$HOME/.cache}/corral/monitoring
   [ -x "$folder/promtool" ] && [ -x "$folder/amtool" ] || node_modules/.bin/node infra/monitoring/main.ts
 }

@@ -63,6 +63,7 @@ const slowBesideCode = {
 };
 
 const parity = 'test/parity/**/*.test.ts';
+const release = 'test/release/**/*.test.ts';
 const onClusters = ['test/cluster/**/*.test.ts', 'test/chart/**/*.test.ts', 'test/alerts/**/*.test.ts'];
 
 export const suites = {
@@ -76,7 +77,7 @@ export const suites = {
   whole: {
     command: 'npm test',
     files: ['test/**/*.test.ts', ...slowBesideCode.whole],
-    without: [...onClusters, parity, ...deep],
+    without: [...onClusters, parity, release, ...deep],
     promise:
       'a failure is never a score, by one test for each failure code; no attack escapes; ports, Redis, sandboxes and whole fleets work; 50 simulated worlds. `npm test` plays `unit` first',
   },
@@ -102,6 +103,12 @@ export const suites = {
     command: 'npm run test:chart',
     files: ['test/chart/**/*.test.ts'],
     promise: 'the Helm chart renders, refuses, installs, rolls under load and leaves nothing',
+  },
+  release: {
+    command: 'npm run test:release',
+    files: [release],
+    promise:
+      'what is published is the same when it is built twice, and installs from registries to a graded rollout: images, chart and packages',
   },
   alerts: {
     command: 'npm run test:alerts',

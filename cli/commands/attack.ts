@@ -10,6 +10,7 @@ import {
   type RowOptions,
   withReadingOptions,
   withRowOptions,
+  usualEnvironments,
 } from './options.ts';
 
 type AttackOptions = ReadingOptions &
@@ -27,7 +28,7 @@ export function addAttackCommand(program: Command, terminal: Terminal): void {
     .command('attack')
     .description('play attacks on an environment’s reward, and find attacks that score without the work')
     .argument('<environment>')
-    .option('--environments <folder>', 'folder of environment files', 'environments')
+    .option('--environments <folder>', 'folder of environment files', usualEnvironments)
     .option('--tries <rollouts>', 'rollouts of each attack', '3')
     .option('--thorough', `${thoroughTries} rollouts of each attack`, false)
     .option('--at-once <rollouts>', 'rollouts at the same time', '8');

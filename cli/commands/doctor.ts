@@ -13,7 +13,7 @@ import { type Connection, findConnection } from '../gateway/connection.ts';
 import { createHttpClient, isUnreachable } from '../gateway/http-client.ts';
 import { withApi } from '../installation/api.ts';
 import { show, type Terminal } from '../print/terminal.ts';
-import { type ReadingOptions, withReadingOptions } from './options.ts';
+import { type ReadingOptions, withReadingOptions, usualEnvironments } from './options.ts';
 
 type DoctorOptions = ReadingOptions & {
   readonly environments: string;
@@ -26,7 +26,7 @@ export function addDoctorCommand(program: Command, terminal: Terminal): void {
   const command = program
     .command('doctor')
     .description('find common mistakes of this machine, a fleet or a cluster, each with its fix')
-    .option('--environments <folder>', 'folder of environment files', 'environments')
+    .option('--environments <folder>', 'folder of environment files', usualEnvironments)
     .option(
       '--cluster <fleet>',
       'look at this fleet in the cluster of KUBECONFIG, instead of at this machine',

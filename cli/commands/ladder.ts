@@ -10,6 +10,7 @@ import {
   type RowOptions,
   withReadingOptions,
   withRowOptions,
+  usualEnvironments,
 } from './options.ts';
 
 type LadderOptions = ReadingOptions &
@@ -23,7 +24,7 @@ export function addLadderCommand(program: Command, terminal: Terminal): void {
     .command('ladder')
     .description('play an environment’s policies without a model, and check that its rewards rank them')
     .argument('<environment>')
-    .option('--environments <folder>', 'folder of environment files', 'environments')
+    .option('--environments <folder>', 'folder of environment files', usualEnvironments)
     .option('--at-once <rollouts>', 'rollouts at the same time', '8')
     .addHelpText(
       'after',

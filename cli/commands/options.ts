@@ -1,8 +1,16 @@
+import { existsSync } from 'node:fs';
 import { type Command, Option } from 'commander';
 import { type Split, splits } from '#src/model/dataset.ts';
 import { CommandError } from '../command-error.ts';
+import { programs } from '../fleet/programs.ts';
 import { defaultStateFolder } from '../fleet/state-folder.ts';
 import { readRows, type RowChoice } from '../proving/rows.ts';
+
+const folderName = 'environments';
+
+/** `environments` in the working directory. If it does not exist, an installed release uses its own example. */
+export const usualEnvironments: string =
+  existsSync(folderName) || programs.examples === null ? folderName : programs.examples;
 
 export type ReadingOptions = {
   readonly url?: string;

@@ -11,6 +11,7 @@ import {
   type RowOptions,
   withReadingOptions,
   withRowOptions,
+  usualEnvironments,
 } from './options.ts';
 
 type PreflightOptions = ReadingOptions &
@@ -29,7 +30,7 @@ export function addPreflightCommand(program: Command, terminal: Terminal): void 
     .command('preflight')
     .description('try every tool and grader as a training job would, and print the job’s tools and grader')
     .argument('[environment]', 'only this one (default: all)')
-    .option('--environments <folder>', 'folder of environment files', 'environments')
+    .option('--environments <folder>', 'folder of environment files', usualEnvironments)
     .option('--run <run>', 'the run to name in the printed job')
     .option('--hold <seconds>', 'with --url: hold one request this long, to find proxies that cut it', '70');
   command

@@ -8,6 +8,7 @@ import type { Terminal } from '../print/terminal.ts';
 import { mustBeIn, splitRows } from '../proving/rows.ts';
 import { describeOverlap, type Overlap, overlapOf } from '../rows/overlap.ts';
 import { checkRows, takenBy, type Trainer, trainers, type Written, writtenFor } from '../rows/trainers.ts';
+import { usualEnvironments } from './options.ts';
 
 type RowsOptions = {
   readonly split: Split;
@@ -24,7 +25,7 @@ export function addRowsCommand(program: Command, terminal: Terminal): void {
     .addOption(new Option('--split <split>', 'which rows').choices(splits).default('train'))
     .addOption(new Option('--for <trainer>', 'the trainer’s format').choices(trainers).makeOptionMandatory())
     .option('--out <path>', 'a file, or for harbor a folder (default: standard output)')
-    .option('--environments <folder>', 'folder of environment files', 'environments')
+    .option('--environments <folder>', 'folder of environment files', usualEnvironments)
     .addHelpText('after', '\nNeeds no fleet. docs/proving.md describes the formats, and what no model reads.')
     .action(async (name: string, { split, for: trainer, out, environments }: RowsOptions) => {
       const environment = await datasetIn(environments, name);

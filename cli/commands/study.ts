@@ -13,6 +13,7 @@ import {
   type RowOptions,
   withReadingOptions,
   withRowOptions,
+  usualEnvironments,
 } from './options.ts';
 
 type Options = ReadingOptions &
@@ -46,7 +47,7 @@ export function addStudyCommand(program: Command, terminal: Terminal): void {
     .command('study')
     .description('check whether an environment can be learned before you pay for a run, and what to fix')
     .argument('<environment>')
-    .option('--environments <folder>', 'folder of environment files', 'environments')
+    .option('--environments <folder>', 'folder of environment files', usualEnvironments)
     .option('--eval <file>', 'rows kept for evaluation (default: the dataset’s), to see what both share')
     .option('--group <field...>', 'fields that say where a row comes from (default: the dataset’s disjoint)')
     .option('--copies <count>', 'rollouts of each row', '4')

@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { loadEnvironments } from '#src/environments/load-environments.ts';
 import { systemClock } from '#src/platform/clock.ts';
@@ -9,9 +8,11 @@ import { type Fleet, type FleetEvent, startFleet } from '../fleet/start-fleet.ts
 import { defaultStateFolder } from '../fleet/state-folder.ts';
 import { duration } from '../print/amounts.ts';
 import type { Terminal } from '../print/terminal.ts';
+import { usualEnvironments } from './options.ts';
 import {
   type BeyondThisMachine,
   curlLines,
+  type WayIn,
   describeSummary,
   environmentLine,
   type UpSummary,
@@ -22,7 +23,7 @@ import { askData, askHostLimitations, describeData, tellData } from '../up/told-
 
 type UpOptions = OuterDoorOptions & {
   readonly port: string;
-  readonly environments?: string;
+  readonly environments: string;
   readonly policy?: string;
   readonly keepRecords: boolean;
   readonly json: boolean;
@@ -42,7 +43,7 @@ export function addUpCommand(program: Command, terminal: Terminal): void {
     .option('--tls-key <file>', 'its private key')
     .option('--no-tls', 'no encryption for them: for a port that only this machine forwards')
     .option('--first-key', 'make a key for them if the key file has none, and print it once', false)
-    .option('--environments <folder>', 'folder of environment files (default: environments)')
+    .option('--environments <folder>', 'folder of environment files', usualEnvironments)
     .option('--policy <file>', 'what the operator allows environments; default: everything')
     .option('--state <folder>', 'where the fleet keeps everything', defaultStateFolder)
     .option('--keep-records', 'keep the records of rollouts over a restart', false)
@@ -50,21 +51,12 @@ export function addUpCommand(program: Command, terminal: Terminal): void {
     .action((options: UpOptions) => up(options, terminal));
 }
 
-const usualEnvironments = 'environments';
-
-/** A release that is given no folder has one environment to try, and says that it runs it. */
-function environmentsToRun(given: string | undefined, terminal: Terminal): string {
-  if (given !== undefined || existsSync(usualEnvironments) || programs.examples === null)
-    return given ?? usualEnvironments;
-  terminal.remark(`no folder ${usualEnvironments} here: running the example in ${programs.examples}`);
-  return programs.examples;
-}
-
 async function up(options: UpOptions, terminal: Terminal): Promise<void> {
   const startedMs = performance.now();
   const stop = untilTold(terminal);
   requireContainerRights(process.env);
-  const environmentsDir = environmentsToRun(options.environments, terminal);
+  const environmentsDir = options.environments;
+  if (environmentsDir === programs.examples) terminal.remark(`running the example in ${environmentsDir}`);
   const plan = planOuterDoor(options);
   const fleet = await startFleet({
     environmentsDir,
@@ -131,8 +123,16 @@ async function summarise(
     readyAfterMs,
     ...(await askHostLimitations(fleet.nodeSocket)),
     environments: environments.map((environment) => environmentLine(environment, {})),
-    tryThis: example === undefined ? [] : curlLines(example, fleet.gatewayUrl, fleet.apiKey),
+    tryThis: example === undefined ? [] : curlLines(example, wayInto(fleet, plan)),
   };
+}
+
+/** With a first key, from outside; else from this machine, with the development key. */
+function wayInto({ gatewayUrl, outerUrl, apiKey }: Fleet, plan: OuterDoorPlan | null): WayIn {
+  if (plan === null || outerUrl === null || plan.firstKey === null)
+    return { url: gatewayUrl, key: apiKey, certificate: null };
+  const url = outerUrl.replace(/\/\/(?:0\.0\.0\.0|\[::\]):/, '//localhost:');
+  return { url, key: plan.firstKey, certificate: plan.ownCertificate };
 }
 
 const beyondOf = ({ reach, fingerprint, firstKey }: OuterDoorPlan, url: string): BeyondThisMachine => ({

@@ -26,6 +26,8 @@ export type OuterDoorPlan = {
   readonly door: Omit<OuterDoor, 'port'>;
   /** SHA-256 of the certificate; null: what passes is not encrypted. */
   readonly fingerprint: string | null;
+  /** The file with the certificate that the fleet signed itself; null: it was given one, or has none. */
+  readonly ownCertificate: string | null;
   /** Which machines can connect. */
   readonly reach: string;
   /** The key that was made for this start, shown once; null: there were keys. */
@@ -48,6 +50,7 @@ export function planOuterDoor(options: OuterDoorOptions): OuterDoorPlan | null {
   return {
     door: { host, tls },
     fingerprint: tls === null ? null : readCertificate(tls.certFile).fingerprint256,
+    ownCertificate: tls !== null && options.tlsCert === undefined ? tls.certFile : null,
     reach: describeReach(host, networkInterfaces()),
     firstKey,
   };

@@ -50,12 +50,20 @@ export function environmentLine(environment: Environment, pool: PoolOverrides): 
   };
 }
 
+/** Where and how a caller at another terminal connects. */
+export type WayIn = {
+  readonly url: string;
+  readonly key: string;
+  /** A file to trust; null: none is needed. */
+  readonly certificate: string | null;
+};
+
 /** A tool call and a grade of the same rollout, as a training job would send them. */
-export function curlLines(environment: Environment, gatewayUrl: string, apiKey: string): readonly string[] {
+export function curlLines(environment: Environment, way: WayIn): readonly string[] {
   const [tool] = Object.values(environment.tools);
   if (tool === undefined) return [];
   const item = sampleItem(environment);
-  const face = `${gatewayUrl}/rft/${environment.name}`;
+  const face = `${way.url}/rft/${environment.name}`;
   const call = {
     type: 'function_call',
     id: 'fc_1',
@@ -68,14 +76,15 @@ export function curlLines(environment: Environment, gatewayUrl: string, apiKey: 
   const output = { id: 'call_1', type: 'function', function: { name: tool.name, arguments: call.arguments } };
   const sample = { output_text: '', output_tools: [output] };
   return [
-    curl(`${face}/tools/${tool.name}`, apiKey, call),
-    curl(`${face}/grade`, apiKey, { sample, item, trace_id: 'trace_1' }),
+    curl(`${face}/tools/${tool.name}`, way, call),
+    curl(`${face}/grade`, way, { sample, item, trace_id: 'trace_1' }),
   ];
 }
 
-function curl(url: string, apiKey: string, body: unknown): string {
+function curl(url: string, { key, certificate }: WayIn, body: unknown): string {
   const quoted = JSON.stringify(body).replaceAll("'", String.raw`'\''`);
-  return `curl -s ${url} -H 'authorization: Bearer ${apiKey}' -H 'content-type: application/json' -d '${quoted}'`;
+  const trust = certificate === null ? '' : `--cacert ${certificate} `;
+  return `curl -s ${trust}${url} -H 'authorization: Bearer ${key}' -H 'content-type: application/json' -d '${quoted}'`;
 }
 
 export function describeSummary(summary: UpSummary): string {

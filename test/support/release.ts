@@ -71,12 +71,12 @@ const valuesOfTest: Values = {
 
 /**
  * `helm install --wait` into a namespace of its own; resolves when every pod of the fleet is ready. `chart`: where it is installed
- * from, as Helm takes it; every upgrade is to the chart of this checkout.
+ * from, as Helm takes it, with flags; every upgrade is to the chart of this checkout.
  */
 export async function installRelease(
   name: string,
   values: Values = {},
-  chart: string = chartFolder,
+  chart: readonly string[] = [chartFolder],
 ): Promise<Release> {
   const cluster = await clusterOfTest();
   const namespace = `${name}-${process.pid}`;
@@ -91,7 +91,7 @@ export async function installRelease(
   const given = merged(valuesOfTest, values);
   try {
     const how = ['--create-namespace', '--wait', '--timeout=200s', '--values=-'];
-    await helm(['install', name, chart, ...how], JSON.stringify(given));
+    await helm(['install', name, ...chart, ...how], JSON.stringify(given));
     const gatewayUrl = await urlOf(cluster, inNamespace, name);
     const apiKey = await keyOf(inNamespace, name);
     return {

@@ -43,6 +43,8 @@ ${images}]
   snapshotter = "overlayfs"
 ${images}.pinned_images]
   sandbox = ${text(pauseImage)}
+${images}.registry]
+  config_path = ${inNode('registries')}
 ${runtime}]
   netns_mounts_under_state_dir = true
   disable_apparmor = true

@@ -116,6 +116,9 @@ async function payloadCode({ distribution, architecture }: Ingredients): Promise
 
 const moved = (entry: Entry, path: string): Entry => ({ ...entry, path });
 
+/** A volume: keys, the certificate and logs stay with it. */
+const localState = '/var/lib/corral';
+
 /** The whole fleet, for a machine that has podman or Docker and nothing else. */
 async function local(from: Ingredients): Promise<Recipe> {
   const { architecture, origin, cacheDir, distribution } = from;
@@ -130,12 +133,11 @@ async function local(from: Ingredients): Promise<Recipe> {
   return {
     image: image(layers, {
       // Tini ends what processes of sandboxes leave behind.
-      Entrypoint: ['tini', '--', 'corral'],
-      Cmd: ['up', '--host', '0.0.0.0', '--first-key', '--state', '/var/lib/corral'],
+      Entrypoint: ['tini', '--', 'corral', 'up', '--host', '0.0.0.0', '--first-key', '--state', localState],
       Env: ['PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin', 'CORRAL_IN_CONTAINER=1'],
       WorkingDir: '/',
       ExposedPorts: { '8700/tcp': {} },
-      Volumes: { '/var/lib/corral': {} },
+      Volumes: { [localState]: {} },
     }),
     debian: root.packages,
   };

@@ -31,7 +31,7 @@ beforeAll(async () => {
   before = await mkdtemp(join(tmpdir(), 'corral-chart-before-'));
   await checkOut(repository, await previousCommit(), before);
   const values = { ...version('previous'), environments: { inline: { counting } } };
-  corral = await installRelease('upgrade', values, join(before, 'charts/corral'));
+  corral = await installRelease('upgrade', values, [join(before, 'charts/corral')]);
 }, madeWithinMs);
 afterAll(async () => {
   await corral.remove();
