@@ -30,11 +30,9 @@ const failedFiles = process.env['CORRAL_FAILED_FILES'];
 
 function nameFailed(modules: readonly TestModule[], strayErrors: readonly StrayError[], path: string): void {
   // vitest adds the file that its worker played when the error came.
-  const during = strayErrors.map((error) => error['VITEST_TEST_PATH']);
-  if (during.includes(undefined)) return;
-  const failed = modules.filter(
-    (module) => countModule(module).failed > 0 || during.includes(module.moduleId),
-  );
+  const during = new Set(strayErrors.map((error) => error['VITEST_TEST_PATH']));
+  if (during.has(undefined)) return;
+  const failed = modules.filter((module) => countModule(module).failed > 0 || during.has(module.moduleId));
   writeFileSync(path, failed.map(({ relativeModuleId }) => `${relativeModuleId}\n`).join(''));
 }
 
