@@ -61,7 +61,8 @@ async function behave(trace: string, until: Promise<unknown>): Promise<number> {
       `c${rounds + 1}`,
       'cat mine; ls -A; ls -d /proc/[0-9]* 2>/dev/null | wc -l',
     );
-    expect(said).toMatch(new RegExp(`^of ${trace}\nmine\n[1-9]\n$`));
+    // Its own processes: a few, and those of calls before it that are not reaped yet. The neighbors have more than 80.
+    expect(said).toMatch(new RegExp(`^of ${trace}\nmine\n[1-4]?\\d\n$`));
   }
   return rounds;
 }
