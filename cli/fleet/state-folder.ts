@@ -24,7 +24,8 @@ export type StateFolder = {
   readonly developmentKeyFile: string;
 };
 
-export const defaultStateFolder = '.corral';
+/** `CORRAL_STATE` is set in an image whose commands all mean one fleet. */
+export const defaultStateFolder: string = process.env['CORRAL_STATE'] || '.corral';
 
 /** The kernel's bound on the path of a unix socket (108 with its end mark). */
 const longestSocketPath = 107;

@@ -27,46 +27,43 @@ export type ChartFiles = {
   readonly archive: string;
 };
 
-/** The chart, whose images come from `registry`; null: from the registry that a node asks first. */
+/** The chart, whose images come from `registry`; null: from the one that its values name. */
 export async function buildChart(
   origin: Origin,
   registry: string | null,
   outDir: string,
 ): Promise<ChartFiles> {
   const { version, madeAtS } = origin;
+  const about = await chartFile(registry);
   await mkdir(outDir, { recursive: true });
   const packed = join(outDir, `corral-${version}.tgz`);
-  const entries = tar(layer(await chartEntries(registry)), madeAtS);
+  const entries = tar(layer(await chartEntries(about)), madeAtS);
   await pipeline(Readable.from(entries), createGzip(), createWriteStream(packed));
   const archive = join(outDir, `corral-chart-${version}.oci.tar`);
-  await writeArtifact(packed, archive, origin);
+  await writeArtifact(packed, archive, { about, origin });
   return { packed, archive };
 }
 
-async function chartEntries(registry: string | null): Promise<readonly Entry[]> {
+async function chartEntries(about: string): Promise<readonly Entry[]> {
   // As `.helmignore` has it: values of tests.
   const files = (await tree(chart, 'corral')).filter(({ path }) => !/^corral\/(?:ci(?:\/|$)|\.)/.test(path));
-  if (registry === null) return files;
-  const values = await readFile(join(chart, 'values.yaml'), 'utf8');
-  return [
-    ...files,
-    { kind: 'text', path: 'corral/values.yaml', mode: 0o644, text: withRegistry(values, registry) },
-  ];
+  return [...files, { kind: 'text', path: 'corral/Chart.yaml', mode: 0o644, text: about }];
 }
 
-const unsetRegistry = "  imageRegistry: ''\n";
-
-/** Throws if the chart has no place for it any more. */
-export function withRegistry(values: string, registry: string): string {
-  if (!values.includes(unsetRegistry))
-    throw new Error(`charts/corral/values.yaml has no line ${unsetRegistry.trim()}`);
-  return values.replace(unsetRegistry, `  imageRegistry: ${JSON.stringify(registry)}\n`);
+/** Chart.yaml. Templates read its annotation, so `global.imageRegistry` stays free for mirrors, and for images that are not published with the chart. */
+async function chartFile(registry: string | null): Promise<string> {
+  const text = await readFile(join(chart, 'Chart.yaml'), 'utf8');
+  if (registry === null) return text;
+  return `${text}annotations:\n  corral.dev/registry: ${JSON.stringify(registry)}\n`;
 }
 
-async function writeArtifact(packed: string, archive: string, { version, madeAtS }: Origin): Promise<void> {
-  const about = parse(await readFile(join(chart, 'Chart.yaml'), 'utf8')) as Readonly<Record<string, unknown>>;
+type About = { readonly about: string; readonly origin: Origin };
+
+async function writeArtifact(packed: string, archive: string, { about, origin }: About): Promise<void> {
+  const { version, madeAtS } = origin;
+  const metadata = parse(about) as Readonly<Record<string, unknown>>;
   await inFolderNextTo(archive, async (folder) => {
-    const config = await jsonBlob(folder, about);
+    const config = await jsonBlob(folder, metadata);
     const content = await bytesBlob(folder, await readFile(packed));
     const manifest = await jsonBlob(folder, {
       schemaVersion: 2,
@@ -74,7 +71,7 @@ async function writeArtifact(packed: string, archive: string, { version, madeAtS
       config: { mediaType: helmTypes.config, ...described(config) },
       layers: [{ mediaType: helmTypes.content, ...described(content) }],
       annotations: {
-        'org.opencontainers.image.title': String(about['name']),
+        'org.opencontainers.image.title': String(metadata['name']),
         'org.opencontainers.image.version': version,
         'org.opencontainers.image.created': new Date(madeAtS * 1000).toISOString(),
       },

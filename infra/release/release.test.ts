@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { repository } from '../payload/repository.ts';
-import { buildChart, withRegistry } from './chart.ts';
+import { buildChart } from './chart.ts';
 import { writeChecksums } from './checksums.ts';
 import { sbom } from './sbom.ts';
 
@@ -38,12 +39,11 @@ test('a chart packed twice has the same bytes, without values of tests, and its 
   const { stdout: names } = await run('tar', ['-tzf', one?.packed ?? '']);
   expect(names).toContain('corral/Chart.yaml');
   expect(names).not.toContain('corral/ci/');
-  const { stdout: values } = await run('tar', ['-xzOf', one?.packed ?? '', 'corral/values.yaml']);
-  expect(values).toContain('imageRegistry: "registry.example.com/team"');
-});
-
-test('a chart whose values have no place for a registry is refused', () => {
-  expect(() => withRegistry('global: {}', 'registry.example.com')).toThrow('has no line imageRegistry');
+  const { stdout: about } = await run('tar', ['-xzOf', one?.packed ?? '', 'corral/Chart.yaml']);
+  expect(parse(about)).toMatchObject({
+    name: 'corral',
+    annotations: { 'corral.dev/registry': 'registry.example.com/team' },
+  });
 });
 
 test('the list of parts has npm’s packages, Node, and each of Debian’s packages once, and is the same each time', async () => {

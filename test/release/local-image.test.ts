@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { request } from 'undici';
 import { run } from './support/processes.ts';
@@ -10,7 +13,9 @@ const name = 'corral-release-test';
 const volume = 'corral-release-test';
 
 let image = '';
+let folder = '';
 beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'corral-local-'));
   image = `${release().registry}/corral-local:${release().version}`;
   await run('podman', ['pull', '--quiet', '--tls-verify=false', image]);
 });
@@ -18,6 +23,7 @@ afterAll(async () => {
   await run('podman', ['rm', '--force', '--time=10', '--ignore', name]);
   await run('podman', ['volume', 'rm', '--force', volume]);
   await run('podman', ['image', 'rm', '--force', image]);
+  await rm(folder, { recursive: true });
 });
 
 const podmanRun = (...args: readonly string[]) => run('podman', ['run', ...machine, ...args]);
@@ -31,9 +37,11 @@ async function refusalOf(...flags: readonly string[]): Promise<string> {
   return ended.stderr;
 }
 
-async function start(): Promise<string> {
-  const ports = [`--publish=127.0.0.1:${port}:8700`, `--volume=${volume}:/var/lib/corral`];
-  await podmanRun('--detach', `--name=${name}`, '--privileged', ...ports, image, '--no-tls');
+const published = `--publish=127.0.0.1:${port}:8700`;
+
+/** Resolves with the printed lines when the fleet is ready. */
+async function start(flags: readonly string[], ...options: readonly string[]): Promise<string> {
+  await podmanRun('--detach', `--name=${name}`, published, ...flags, image, ...options);
   const printed = async () => {
     const { stdout, stderr } = await run('podman', ['logs', name]);
     return stdout + stderr;
@@ -41,6 +49,12 @@ async function start(): Promise<string> {
   await expect.poll(printed, { timeout: 120_000 }).toContain('Ctrl-C stops everything');
   return printed();
 }
+
+const startPrivileged = () => start(['--privileged', `--volume=${volume}:/var/lib/corral`], '--no-tls');
+
+/** A command inside, as `podman exec` of the page. */
+const inside = async (...argv: readonly string[]) =>
+  (await run('podman', ['exec', name, 'corral', ...argv])).stdout;
 
 const stop = () => run('podman', ['rm', '--force', '--time=20', name]);
 
@@ -57,7 +71,7 @@ test('with one of two flags it names the other one', async () => {
 
 test('the first graded rollout comes within three minutes of its start, with the key that it printed', async () => {
   const startedMs = performance.now();
-  const printed = await start();
+  const printed = await startPrivileged();
   expect(printed).toMatch(
     /isolation: +two users in each sandbox, of its own; limits of memory, processes and CPU enforced/,
   );
@@ -87,17 +101,29 @@ test('the first graded rollout comes within three minutes of its start, with the
   const tookS = (performance.now() - startedMs) / 1000;
   process.stdout.write(`corral-local: first graded rollout after ${tookS.toFixed(1)} s\n`);
   expect(tookS).toBeLessThan(180);
+  expect(await inside('keys', 'create', 'trainer', '--scope', 'rft:tools')).toContain('corral_trainer_');
+  expect(await inside('doctor')).toContain('/var/lib/corral');
   await stop();
 });
 
 test('a second start on the same volume prints no key', async () => {
-  expect(await start()).not.toContain('first key');
+  expect(await startPrivileged()).not.toContain('first key');
   await stop();
 });
 
-test('with the flags that the page names instead of --privileged, it starts and says that limits do not hold', async () => {
-  await podmanRun('--detach', `--name=${name}`, '--cap-add=SYS_ADMIN', '--security-opt=unmask=ALL', image);
-  const printed = async () => (await run('podman', ['logs', name])).stdout;
-  await expect.poll(printed, { timeout: 120_000 }).toMatch(/isolation: +two users .* not enforced/);
+test('with the flags that the page names instead of --privileged, it starts with TLS and says that limits do not hold', async () => {
+  expect(await start(['--cap-add=SYS_ADMIN', '--security-opt=unmask=ALL'])).toMatch(
+    /isolation: +two users .* not enforced/,
+  );
+  const certificate = join(folder, 'certificate.pem');
+  await run('podman', ['cp', `${name}:/var/lib/corral/tls/certificate.pem`, certificate]);
+  const healthz = `https://localhost:${port}/healthz`;
+  await run('curl', ['--silent', '--fail', '--cacert', certificate, healthz]);
+  await stop();
+});
+
+test('as another user than root it starts, and says that all processes of a sandbox are one user', async () => {
+  const flags = ['--user=1000', '--security-opt=seccomp=unconfined', '--security-opt=unmask=ALL'];
+  expect(await start(flags, '--no-tls')).toMatch(/isolation: +single-user .* not enforced/);
   await stop();
 });

@@ -7,6 +7,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { join } from 'node:path';
+import { buildPreviousImages } from '#infra/images/previous.ts';
 import { repository } from '#infra/payload/repository.ts';
 import { publishHere } from './support/publish-here.ts';
 import { releaseVariable } from './support/release.ts';
@@ -48,7 +49,11 @@ try {
     const played: Counts[] = [];
     if (!args.includes('--cluster-only')) played.push(await play([...vitest, ...others], env));
     const onCluster = [join(repository, 'infra/cluster/test.ts'), 'vitest.release-cluster.config.ts'];
-    if (!args.includes('--no-cluster')) played.push(await play(onCluster, env));
+    if (!args.includes('--no-cluster')) {
+      say('images of the version before');
+      await buildPreviousImages();
+      played.push(await play(onCluster, env));
+    }
     const passed = played.reduce((sum, one) => sum + one.passed, 0);
     const failed = played.reduce((sum, one) => sum + one.failed, 0);
     process.stdout.write(`${passed} passed, ${failed} failed\n`);

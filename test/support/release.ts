@@ -13,8 +13,8 @@ export type Release = Faces & {
   readonly apiKey: string;
   /** helm on this release: `helm(['test'])`; its words are the result, or the error's message. */
   helm(args: readonly string[]): Promise<string>;
-  /** `helm upgrade` with the values that it was installed with, and these above them. */
-  upgrade(values: Values, args?: readonly string[]): Promise<string>;
+  /** `helm upgrade` with the values that it was installed with, and these above them. `chart`: by default that of this checkout. */
+  upgrade(values: Values, args?: readonly string[], chart?: readonly string[]): Promise<string>;
   /** kubectl in the release's namespace. */
   kubectl(args: readonly string[], stdin?: string): Promise<string>;
   /** Names of all objects of the fleet, of every kind that can be listed, in all namespaces. */
@@ -69,15 +69,18 @@ const valuesOfTest: Values = {
   controller: { resources: { requests: { cpu: '100m', memory: '256Mi' }, limits: { memory: '768Mi' } } },
 };
 
-/**
- * `helm install --wait` into a namespace of its own; resolves when every pod of the fleet is ready. `chart`: where it is installed
- * from, as Helm takes it, with flags; every upgrade is to the chart of this checkout.
- */
-export async function installRelease(
+/** Installs with what a small cluster needs and these values above it. */
+export const installRelease = (
   name: string,
   values: Values = {},
   chart: readonly string[] = [chartFolder],
-): Promise<Release> {
+): Promise<Release> => installChart(name, merged(valuesOfTest, values), chart);
+
+/**
+ * `helm install --wait` into a namespace of its own; resolves when every pod of the fleet is ready. `chart`: where it is installed
+ * from, as Helm takes it, with flags.
+ */
+export async function installChart(name: string, given: Values, chart: readonly string[]): Promise<Release> {
   const cluster = await clusterOfTest();
   const namespace = `${name}-${process.pid}`;
   const helm = (args: readonly string[], stdin?: string) =>
@@ -88,7 +91,6 @@ export async function installRelease(
     await helm(['uninstall', name, '--wait', '--ignore-not-found', '--timeout=120s']);
     await kubectl(cluster, ['delete', 'namespace', namespace, '--wait=false', '--ignore-not-found']);
   };
-  const given = merged(valuesOfTest, values);
   try {
     const how = ['--create-namespace', '--wait', '--timeout=200s', '--values=-'];
     await helm(['install', name, ...chart, ...how], JSON.stringify(given));
@@ -102,9 +104,9 @@ export async function installRelease(
       gatewayUrl,
       apiKey,
       helm: ([command = '', ...args]) => helm([command, name, ...args]),
-      upgrade: (changes, args = []) =>
+      upgrade: (changes, args = [], to = [chartFolder]) =>
         helm(
-          ['upgrade', name, chartFolder, '--wait', '--timeout=200s', '--values=-', ...args],
+          ['upgrade', name, ...to, '--wait', '--timeout=200s', '--values=-', ...args],
           JSON.stringify(merged(given, changes)),
         ),
       kubectl: inNamespace,

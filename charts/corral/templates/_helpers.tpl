@@ -40,9 +40,19 @@ app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
 
 {{/* `dict "root" . "image" .Values.image`: registry, repository and digest, else tag, else the chart's version. */}}
 {{- define "corral.image" -}}
-{{- $registry := .image.registry | default .root.Values.global.imageRegistry -}}
+{{- $registry := .image.registry | default .root.Values.global.imageRegistry | default .published -}}
 {{- if $registry }}{{ $registry }}/{{ end }}{{ .image.repository -}}
 {{- if .image.digest }}@{{ .image.digest }}{{ else }}:{{ .image.tag | default .root.Chart.AppVersion }}{{ end -}}
+{{- end -}}
+
+{{/* The same for an image of a release. If no value names its registry, it is in the registry that the chart was published to. */}}
+{{- define "corral.releasedImage" -}}
+{{- include "corral.image" (merge (dict "published" (include "corral.published" .root)) .) -}}
+{{- end -}}
+
+{{/* The registry that this chart was published to; empty: this is a checkout. `npm run release` sets it. */}}
+{{- define "corral.published" -}}
+{{- index .Chart.Annotations "corral.dev/registry" -}}
 {{- end -}}
 
 {{- define "corral.pullSecrets" -}}
@@ -97,7 +107,7 @@ helm.sh/hook-output-log-policy: hook-failed
 
 {{/* cluster.yaml, from the values that Helm must know and those it only hands on. */}}
 {{- define "corral.clusterFile" -}}
-{{- $image := include "corral.image" (dict "root" . "image" .Values.sandboxd.image) -}}
+{{- $image := include "corral.releasedImage" (dict "root" . "image" .Values.sandboxd.image) -}}
 {{- $ways := dict "initContainer" (dict "init_container" $image) "imageVolume" (dict "image_volume" $image) "baked" "baked" -}}
 {{- $file := merge (dict "namespace" (include "corral.sandboxes" .) "sandboxd" (get $ways .Values.sandboxd.delivery)) (deepCopy .Values.clusterConfig) -}}
 {{- if and .Values.sandboxes.priorityClass.create (not (dig "placement" "priority_class" "" .Values.clusterConfig)) -}}
@@ -190,7 +200,7 @@ template:
     {{- end }}
     containers:
       - name: {{ .component | quote }}
-        image: {{ include "corral.image" (dict "root" .root "image" .root.Values.image) }}
+        image: {{ include "corral.releasedImage" (dict "root" .root "image" .root.Values.image) }}
         imagePullPolicy: {{ .root.Values.image.pullPolicy }}
         args: {{ toJson .args }}
         resources: { requests: { cpu: 50m, memory: 128Mi }, limits: { memory: 512Mi } }

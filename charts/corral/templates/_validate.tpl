@@ -11,8 +11,8 @@
 {{- fail "the namespace `default` is no place for a fleet: it has a role there for events of nodes only; add `--namespace NAME --create-namespace`" -}}
 {{- end -}}
 {{- range $what, $image := dict "image" .Values.image "sandboxd.image" .Values.sandboxd.image -}}
-{{- if not (or (and (eq $what "sandboxd.image") (eq $.Values.sandboxd.delivery "baked")) $image.registry $.Values.global.imageRegistry (contains "/" $image.repository)) -}}
-{{- fail (printf "%s has no registry: build the images with infra/images/Dockerfile, push them to yours, and name it with `global.imageRegistry` or `%s.registry`" $what $what) -}}
+{{- if not (or (and (eq $what "sandboxd.image") (eq $.Values.sandboxd.delivery "baked")) $image.registry $.Values.global.imageRegistry (include "corral.published" $) (contains "/" $image.repository)) -}}
+{{- fail (printf "%s has no registry: build the images (docs/releases.md), push them to your registry, and name it with `global.imageRegistry` or `%s.registry`" $what $what) -}}
 {{- end -}}
 {{- end -}}
 {{- with .Values.environments -}}

@@ -79,7 +79,10 @@ const imageOfExample = 'busybox:1.37.0';
 
 async function exampleForClusters(): Promise<Entry> {
   const yaml = await readFile(join(exampleEnvironments, 'shell.yaml'), 'utf8');
-  return text('app/environments/shell.yaml', yaml.replace('corral.local/bare:dev', imageOfExample));
+  const inImage = yaml
+    .replace('corral.local/bare:dev', imageOfExample)
+    .replace('../../../schemas/', '../schemas/');
+  return text('app/environments/shell.yaml', inImage);
 }
 
 /** The payload, at the root: mounted as a volume, or copied by its own Node. */
@@ -133,8 +136,12 @@ async function local(from: Ingredients): Promise<Recipe> {
   return {
     image: image(layers, {
       // Tini ends what processes of sandboxes leave behind.
-      Entrypoint: ['tini', '--', 'corral', 'up', '--host', '0.0.0.0', '--first-key', '--state', localState],
-      Env: ['PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin', 'CORRAL_IN_CONTAINER=1'],
+      Entrypoint: ['tini', '--', 'corral', 'up', '--host', '0.0.0.0', '--first-key'],
+      Env: [
+        'PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin',
+        'CORRAL_IN_CONTAINER=1',
+        `CORRAL_STATE=${localState}`,
+      ],
       WorkingDir: '/',
       ExposedPorts: { '8700/tcp': {} },
       Volumes: { [localState]: {} },

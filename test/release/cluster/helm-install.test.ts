@@ -1,67 +1,25 @@
-import { mkdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Diagnosis } from '#cli/doctor/finding.ts';
-import { importImages } from '#infra/cluster/images/import.ts';
-import { buildImage } from '#infra/images/build.ts';
-import { clusterOfTest } from '#test/support/cluster.ts';
 import { runCorral } from '#test/support/command-line.ts';
-import { installRelease, type Release } from '#test/support/release.ts';
-import { type Registry, startImageRegistry } from '../support/registries.ts';
+import { installChart, type Release } from '#test/support/release.ts';
+import { neededValues, publishedChart, startRegistryForNodes } from '../support/cluster-registry.ts';
+import type { Registry } from '../support/registries.ts';
 import { release } from '../support/release.ts';
 
-/** The hub, in which this test runs. Nodes reach nothing else. */
-const listen = '10.250.0.1:5055';
-const registry = `${listen}/team`;
 const fleet = 'corral';
 
 let images: Registry;
 let corral: Release;
 let startedMs = 0;
 beforeAll(async () => {
-  const { storage, version } = release();
-  images = await startImageRegistry(storage, listen);
-  const cluster = await clusterOfTest();
-  const redis = await buildImage('redis');
-  for (const node of cluster.nodes) {
-    await allowHttp(node.folder);
-    await importImages(cluster, node, [redis.archive]);
-  }
+  images = await startRegistryForNodes();
   startedMs = performance.now();
-  const chart = [`oci://${registry}/charts/corral`, `--version=${version}`, '--plain-http'];
-  corral = await installRelease(fleet, values, chart);
+  corral = await installChart(fleet, neededValues, publishedChart());
 });
 afterAll(async () => {
   await corral.remove();
   await images.stop();
 });
-
-/** containerd uses HTTPS, unless a file for the registry's host says otherwise. It reads this file at each pull. */
-async function allowHttp(nodeFolder: string): Promise<void> {
-  const folder = join(nodeFolder, 'registries', listen);
-  await mkdir(folder, { recursive: true });
-  const host = `server = "http://${listen}"\n[host."http://${listen}"]\n  capabilities = ["pull", "resolve"]\n`;
-  await writeFile(join(folder, 'hosts.toml'), host);
-}
-
-/** The chart's own, except for what this cluster does not have: storage, a load balancer, and other registries. */
-const values = {
-  global: { imageRegistry: registry },
-  image: null,
-  sandboxd: null,
-  clusterConfig: null,
-  environments: {
-    inline: {
-      counting: null,
-      shell: {
-        sandbox: { image: 'corral.local/busybox:1', memory: '64Mi', disk: '64Mi' },
-        tools: { shell: { builtin: 'shell' } },
-        grader: { kind: 'text', reference: 'item.answer' },
-        pool: { min_ready: 1, max: 4 },
-      },
-    },
-  },
-};
 
 /** As a training platform sends it. */
 async function post(
@@ -102,7 +60,7 @@ test('its pods run the published images, and helm test finds all in order', asyn
     '--selector=app.kubernetes.io/part-of=corral',
     '--output=jsonpath={.items[*].spec.containers[*].image}',
   ];
-  expect(await corral.kubectl(pods)).toContain(`${registry}/corral:${release().version}`);
+  expect(await corral.kubectl(pods)).toContain(`${release().registry}/corral:${release().version}`);
   await corral.helm(['test', '--timeout=200s']);
 });
 
