@@ -35,6 +35,7 @@ export default defineConfig({
         },
       },
       { extends: true, test: { name: 'deep', include: [...suites.deep.files] } },
+      { extends: true, test: { name: 'clients', include: [...suites.clients.files] } },
     ],
     environment: 'node',
     sequence: { sequencer: SlowestFirst },

@@ -63,6 +63,7 @@ const slowBesideCode = {
 };
 
 const parity = 'test/parity/**/*.test.ts';
+const ofClients = 'test/clients/**/*.test.ts';
 const release = 'test/release/**/*.test.ts';
 const onClusters = ['test/cluster/**/*.test.ts', 'test/chart/**/*.test.ts', 'test/alerts/**/*.test.ts'];
 
@@ -77,7 +78,7 @@ export const suites = {
   whole: {
     command: 'npm test',
     files: ['test/**/*.test.ts', ...slowBesideCode.whole],
-    without: [...onClusters, parity, release, ...deep],
+    without: [...onClusters, ofClients, parity, release, ...deep],
     promise:
       'a failure is never a score, by one test for each failure code; no attack escapes; ports, Redis, sandboxes and whole fleets work; 50 simulated worlds. `npm test` plays `unit` first',
   },
@@ -86,6 +87,12 @@ export const suites = {
     files: [...deep, ...slowBesideCode.deep],
     promise:
       'the same promises while processes are killed, Redis is away, connections break, and attacks use all of a machine; planted bugs are found; 10,000 odd inputs are answered; the gallery, its attacks, ladders and studies work from scratch; memory and heap stay bounded',
+  },
+  clients: {
+    command: 'npm run test:clients',
+    files: [ofClients],
+    promise:
+      'what the infrastructure loses never becomes a reward in any framework, with both clients; the same command plays the tests of the Python client',
   },
   parity: {
     command: 'npm run test:parity',

@@ -2,18 +2,20 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { findPython } from '#infra/python/find-python.ts';
 import { client } from './suites.ts';
+import { measureTypescript } from './typescript-bench.ts';
 import { virtualEnvironment } from '#infra/python/virtual-environment.ts';
 
 /**
- * Measures and judges nothing: what the client adds to a call, what 512 rollouts take, and first commands of 32 beside as many
- * servers of SWE-ReX. Returns whether all of it ran.
+ * Measures and judges nothing: an exec through each client next to the same one by hand, what 512 rollouts take, and first commands
+ * of 32 next to as many servers of SWE-ReX. `overhead`: without the last. Returns whether all of it ran.
  */
-export function measure(python: string, installed: string, args: readonly string[]): boolean {
+export async function measure(python: string, installed: string, args: readonly string[]): Promise<boolean> {
+  const rest = args.filter((arg) => arg !== 'overhead');
+  await measureTypescript();
+  if (!play(python, 'bench/overhead.py', installed, rest)) return false;
+  if (rest.length < args.length) return true;
   const beside = virtualEnvironment(findPython('3.11'), join(client, 'locks/swerex.txt'));
-  return (
-    play(python, 'bench/overhead.py', installed, args) &&
-    play(beside, 'bench/beside_swerex.py', installed, args)
-  );
+  return play(beside, 'bench/beside_swerex.py', installed, rest);
 }
 
 function play(python: string, script: string, installed: string, args: readonly string[]): boolean {

@@ -1,28 +1,28 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { measure } from './bench.ts';
 import { findPython } from '#infra/python/find-python.ts';
+import { type Counts, type Played, run } from './run.ts';
 import { choose, client, core, isFile, type Suite, suiteOf } from './suites.ts';
+import { playTypescript } from './typescript-suite.ts';
 import { virtualEnvironment } from '#infra/python/virtual-environment.ts';
 
 /*
- * The Python client as a trainer gets it: built, installed, checked and tested against a real fleet on this machine, by itself
- * and beside each framework that it has an adapter for. The last lines are the counts of each suite with its time, and of
- * everything, as `npm test` has it. Arguments choose suites and go to pytest; `--bench` measures instead.
+ * Both clients as a trainer gets them: the Python client built, installed, checked and tested against a real fleet on this machine,
+ * by itself and with each framework that it has an adapter for, and the TypeScript client. The last lines are the counts of each suite
+ * with its time, and of everything, as `npm test` has it. Arguments choose suites and go to pytest; `--bench` measures instead.
  */
 
 const pyright = join(import.meta.dirname, '../../node_modules/pyright/index.js');
 /** Tests mostly wait: for a command, for half a minute without capacity, for a lease. Each has a fleet of its own. */
 const mostAtOnce = 3;
 
-type Counts = { readonly passed: number; readonly failed: number };
-/** `files`: those in which tests failed, for a run that plays them once more; null where what failed is no test. */
-type Played = Counts & { readonly files: readonly string[] | null };
-type Task = { readonly suite: Suite; readonly name: string; readonly play: () => Promise<Played> };
+type Named = Pick<Suite, 'name'>;
+type Task = { readonly suite: Named; readonly name: string; readonly play: () => Promise<Played> };
+const typescript: Named = { name: 'typescript' };
 
 const args = process.argv.slice(2);
 // Sandboxes under test have two user ids, which only root may hand out.
@@ -43,18 +43,27 @@ try {
 async function main(): Promise<number> {
   const builder = pythonOf(core);
   const installed = install(builder);
-  if (args[0] === '--bench') return measure(builder, installed, args.slice(1)) ? 0 : 1;
-  const { suites, rest } = choose(args);
+  if (args[0] === '--bench') return (await measure(builder, installed, args.slice(1))) ? 0 : 1;
+  const { suites, rest, ofTypescript } = choose(args);
+  if (args.includes('--all')) process.env['CORRAL_SEEDS'] = '20';
   // Installed one after the other, before anybody's time counts.
   const pythons = new Map(suites.map((suite) => [suite, pythonOf(suite)]));
-  const tasks = suites.flatMap((suite) => tasksOf(suite, rest, pythons.get(suite) ?? builder, installed));
+  const tasks = [
+    ...(ofTypescript === null ? [] : [typescriptTask(ofTypescript)]),
+    ...suites.flatMap((suite) => tasksOf(suite, rest, pythons.get(suite) ?? builder, installed)),
+  ];
   const played = await atOnce(tasks);
-  for (const suite of suites) tell(suite, played);
+  for (const suite of new Set(tasks.map((task) => task.suite))) tell(suite, played);
   const all = played.map(([, one]) => one);
   noteFailedFiles(all);
   const { passed, failed } = sum(all);
   process.stdout.write(`${passed} passed, ${failed} failed\n`);
   return failed === 0 ? 0 : 1;
+}
+
+function typescriptTask(args: readonly string[]): Task {
+  const play = () => playTypescript(args, join(scratch, 'failed-typescript'));
+  return { suite: typescript, name: 'tests', play };
 }
 
 function pythonOf({ oldest, lock }: Suite): string {
@@ -116,7 +125,7 @@ async function atOnce(tasks: readonly Task[]): Promise<readonly (readonly [Task,
 
 type Took = { readonly tookMs: number };
 
-function tell(suite: Suite, played: readonly (readonly [Task, Played & Took])[]): void {
+function tell(suite: Named, played: readonly (readonly [Task, Played & Took])[]): void {
   const own = played.filter(([task]) => task.suite === suite).map(([, one]) => one);
   const { passed, failed } = sum(own);
   const tookS = own.reduce((all, { tookMs }) => all + tookMs, 0) / 1000;
@@ -128,18 +137,18 @@ function types({ types: project }: Suite, python: string, installed: string): Pr
 }
 
 async function checked(program: string, argv: readonly string[], installed?: string): Promise<Played> {
-  const passed = await run(program, argv, installed === undefined ? {} : { PYTHONPATH: installed });
-  return passed ? { passed: 1, failed: 0, files: [] } : { passed: 0, failed: 1, files: null };
+  const { ok } = await inPython(program, argv, installed === undefined ? {} : { PYTHONPATH: installed });
+  return ok ? { passed: 1, failed: 0, files: [] } : { passed: 0, failed: 1, files: null };
 }
 
 async function tests(wanted: readonly string[], python: string, installed: string): Promise<Played> {
   const counts = join(scratch, `${randomUUID()}.json`);
   const given = { PYTHONPATH: installed, CORRAL_COUNTS: counts };
-  const passed = await run(python, ['-m', 'pytest', ...wanted], given);
+  const { ok } = await inPython(python, ['-m', 'pytest', ...wanted], given);
   try {
     const told = JSON.parse(readFileSync(counts, 'utf8')) as Counts & { readonly files: readonly string[] };
     // pytest may fail of what is no test: a file that cannot be read, nothing that was found.
-    return passed || told.failed > 0 ? told : { ...told, failed: 1, files: null };
+    return ok || told.failed > 0 ? told : { ...told, failed: 1, files: null };
   } catch {
     return { passed: 0, failed: 1, files: null };
   }
@@ -160,19 +169,6 @@ function sum(counts: readonly Counts[]): Counts {
   };
 }
 
-/** What it says is shown at once when it has ended: several speak at the same time. */
-async function run(program: string, argv: readonly string[], env: Record<string, string> = {}) {
-  const child = spawn(program, argv, {
-    cwd: client,
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, PYTHONDONTWRITEBYTECODE: '1', ...env },
-  });
-  const ended = new Promise<boolean>((resolve) => {
-    child.once('close', (code) => resolve(code === 0));
-    child.once('error', () => resolve(false));
-  });
-  const [said, complained] = await Promise.all([text(child.stdout), text(child.stderr)]);
-  process.stdout.write(said);
-  process.stderr.write(complained);
-  return ended;
+function inPython(program: string, argv: readonly string[], env: Readonly<Record<string, string>>) {
+  return run(program, argv, { cwd: client, env: { PYTHONDONTWRITEBYTECODE: '1', ...env } });
 }

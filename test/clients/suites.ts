@@ -81,11 +81,28 @@ export const suites: readonly Suite[] = [
   adapter('trl', true),
 ];
 
+export type Chosen = {
+  readonly suites: readonly Suite[];
+  /** For pytest. */
+  readonly rest: readonly string[];
+  /** For vitest, which plays the tests of the TypeScript client; null: none of them. */
+  readonly ofTypescript: readonly string[] | null;
+};
+
 /**
  * What the words after `npm run test:clients --` choose: suites by their names, all of them by `--all`, else what is not
- * slow. The rest goes to pytest: of the suites whose files it names, else of the core alone where no suite is named.
+ * slow. The rest goes to pytest: of the suites whose files it names, else of the core alone where no suite is named. `typescript`
+ * and files below `test/clients` choose the tests of the TypeScript client.
  */
-export function choose(args: readonly string[]): { suites: readonly Suite[]; rest: readonly string[] } {
+export function choose(args: readonly string[]): Chosen {
+  const own = args.filter((arg) => arg.startsWith('test/clients/'));
+  const left = args.filter((arg) => arg !== 'typescript' && !own.includes(arg));
+  const [isAsked, isAll] = [left.length < args.length, left.every((arg) => arg === '--all')];
+  if (isAsked && isAll) return { suites: [], rest: [], ofTypescript: own };
+  return { ...ofPython(left), ofTypescript: isAsked || isAll ? own : null };
+}
+
+function ofPython(args: readonly string[]): Pick<Chosen, 'suites' | 'rest'> {
   const named = suites.filter(({ name }) => isNamed(args, name));
   const rest = args.filter((arg) => arg !== '--all' && !named.some(({ name }) => isNamed([arg], name)));
   if (named.length > 0) return { suites: named, rest };

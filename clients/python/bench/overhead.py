@@ -1,4 +1,4 @@
-"""What the client costs: added time of a tool call beside plain httpx, and what 512 rollouts in one process take.
+"""What the client costs: an exec next to the same one by hand over HTTP, alone and 64 at once, and what 512 rollouts take.
 
 `npm run test:clients -- --bench` prints it, and judges nothing: this machine's figures are not yours.
 """
@@ -10,7 +10,9 @@ import resource
 import statistics
 import sys
 import time
+import uuid
 from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import httpx
@@ -22,6 +24,9 @@ import corral
 
 CALLS = 300
 ROLLOUTS = 512
+AT_ONCE = 64
+BATCHES = 30
+SANDBOXES = 8
 
 
 async def timed(call: Callable[[int], Awaitable[object]], number: int) -> float:
@@ -30,28 +35,49 @@ async def timed(call: Callable[[int], Awaitable[object]], number: int) -> float:
     return (time.perf_counter() - started) * 1000
 
 
-async def added_by_the_client(fleet: Fleet) -> None:
-    """The same call of the same rollout, by turns, so that what the machine does meanwhile hits both alike."""
-    async with (
-        corral.Rollout("counting", client=fleet.client("bench")) as rollout,
-        httpx.AsyncClient() as http,
-    ):
-        await rollout.exec("true")
-        address = f"{fleet.url}/v1/rollouts/{rollout.rollout_id}/exec"
+async def next_to_http(fleet: Fleet) -> None:
+    """The same exec of the same rollouts, alternating, so that what the machine does meanwhile hits both alike."""
+    client = fleet.client("bench")
+    async with AsyncExitStack() as stack:
+        http = await stack.enter_async_context(httpx.AsyncClient())
+        rollouts = [
+            await stack.enter_async_context(corral.Rollout("counting", client=client))
+            for _ in range(SANDBOXES)
+        ]
+        await asyncio.gather(*(one.exec("true") for one in rollouts))
         headers = {"authorization": f"Bearer {fleet.key}", "x-corral-run": "bench"}
 
-        async def plain(number: int) -> None:
-            body = {"call_id": f"plain-{number}", "argv": ["true"]}
+        async def by_hand(rollout: corral.Rollout) -> None:
+            address = f"{fleet.url}/v1/rollouts/{rollout.rollout_id}/exec"
+            body = {"call_id": f"by-hand-{uuid.uuid4().hex}", "argv": ["true"]}
             (await http.post(address, json=body, headers=headers, timeout=60)).raise_for_status()
 
-        async def ours(_number: int) -> None:
+        async def by_client(rollout: corral.Rollout) -> None:
             await rollout.exec(["true"])
 
-        took = [(await timed(plain, number), await timed(ours, number)) for number in range(CALLS)]
-    plain_ms, ours_ms = (statistics.median(each) for each in zip(*took[CALLS // 10 :], strict=True))
-    added = statistics.median(one[1] - one[0] for one in took[CALLS // 10 :])
+        def of(
+            call: Callable[[corral.Rollout], Awaitable[None]], at_once: int
+        ) -> Callable[[int], Awaitable[object]]:
+            return lambda _: asyncio.gather(*(call(rollouts[each % SANDBOXES]) for each in range(at_once)))
+
+        await compare("one exec", CALLS, of(by_hand, 1), of(by_client, 1), most=1.5)
+        await compare(
+            f"{AT_ONCE} execs at once", BATCHES, of(by_hand, AT_ONCE), of(by_client, AT_ONCE), most=1.3
+        )
+
+
+async def compare(
+    what: str,
+    times: int,
+    by_hand: Callable[[int], Awaitable[object]],
+    by_client: Callable[[int], Awaitable[object]],
+    most: float,
+) -> None:
+    took = [(await timed(by_hand, number), await timed(by_client, number)) for number in range(times)]
+    hand_ms, client_ms = (statistics.median(each) for each in zip(*took[times // 10 :], strict=True))
     print(
-        f"tool call p50, {CALLS} each by turns: httpx {plain_ms:.1f} ms, corral {ours_ms:.1f} ms, added {added:.2f} ms"
+        f"{what}, median of {times}, alternating: by hand {hand_ms:.1f} ms, corral {client_ms:.1f} ms, "
+        f"{client_ms / hand_ms:.2f} times (goal: {most} at most)"
     )
 
 
@@ -89,5 +115,5 @@ async def many_rollouts(fleet: Fleet) -> None:
 
 if __name__ == "__main__":
     with running_fleet() as running:
-        asyncio.run(added_by_the_client(running))
+        asyncio.run(next_to_http(running))
         asyncio.run(many_rollouts(running))

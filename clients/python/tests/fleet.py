@@ -57,6 +57,11 @@ class Fleet:
     def rollout(self, rollout: str, run: str) -> Any:
         return self.get(f"/v1/rollouts/{rollout}", run)
 
+    def end_run(self, run: str) -> None:
+        """Lets go what its trainer has left behind."""
+        headers = {"authorization": f"Bearer {self.key}"}
+        httpx.delete(f"{self.url}/v1/runs/{run}", headers=headers, timeout=30).raise_for_status()
+
     def report(self, run: str) -> Any:
         return self.get(f"/v1/runs/{run}")
 
@@ -75,18 +80,32 @@ class Fleet:
 
     def kill_gateway(self) -> int:
         """SIGKILL; the fleet starts another. Its process id."""
-        pid = self._gateway()
+        pid = self._await_gateway()
         os.kill(pid, signal.SIGKILL)
         return pid
 
     def await_gateway_after(self, killed: int) -> None:
-        eventually(lambda: self._gateway() != killed and self._is_ready(), "there is another gateway")
+        eventually(lambda: self._gateway() != killed and self.is_ready(), "there is another gateway")
+
+    def stall_gateway(self, wait: Callable[[], object]) -> None:
+        """It stands still while `wait` does."""
+        pid = self._await_gateway()
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            wait()
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+    def _await_gateway(self) -> int:
+        """Waits while the fleet starts another one. A signal to process 0 would end this process and all of its group."""
+        return eventually(self._gateway, "there is a gateway")
 
     def _gateway(self) -> int:
+        """Its process id; 0 while it does not exist."""
         record = _record(self.state / "parts/gateway.json")
         return 0 if record is None else int(record["pid"])
 
-    def _is_ready(self) -> bool:
+    def is_ready(self) -> bool:
         try:
             return httpx.get(f"{self.url}/readyz", timeout=5).status_code == 200
         except httpx.HTTPError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import uuid
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -21,6 +21,8 @@ class ScriptedModel:
     answer: str = "done"
     seen: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
     """The messages of each session's newest request."""
+    begins: Callable[[str, int], None] | None = None
+    """Called with its session before the model's turn of this number is a command."""
 
     def answers(self, session: str, messages: list[Any]) -> dict[str, Any]:
         self.seen[session] = messages
@@ -28,6 +30,8 @@ class ScriptedModel:
         script = self.scripts.get(session, [])
         if turn == len(script):
             return {"role": "assistant", "content": self.answer}
+        if self.begins is not None:
+            self.begins(session, turn)
         arguments = json.dumps({"command": script[turn]})
         call = {
             "id": f"call-{turn}",

@@ -53,7 +53,7 @@ def expect_one_lost(fleet: Fleet, run: str, rewards: list[float | None]) -> None
     assert [line["mean"] for line in report["groups"]] == [2.0]
 
 
-async def test_killed_before_its_first_call_nobody_notices_and_there_are_four_rewards(fleet: Fleet, run: str):
+async def test_killed_before_its_first_call_it_is_replaced_and_there_are_four_rewards(fleet: Fleet, run: str):
     async def fourth(rollout: corral.Rollout, times: int) -> float:
         await rollout.open()
         name = rollout.rollout_id

@@ -1,3 +1,5 @@
+// So that a program whose `lib` lacks `await using` still compiles with these types.
+/// <reference lib="esnext.disposable" preserve="true" />
 /**
  * Corral: one sandbox for each rollout, and an infrastructure failure is never a zero.
  *

@@ -15,10 +15,14 @@ export const mostWords = 4096;
 export const mostOutputBytes = 10 * 1024 * 1024;
 const callId = /^[!-~]{1,256}$/;
 
-/** Without halves of characters, which a model's tokens can make. Throws RangeError for numbers that JSON cannot hold. */
+/**
+ * Without halves of characters, which a model's tokens can make. Throws RangeError for numbers that JSON cannot hold, also for a
+ * bigint, which a parser may make of a long number that the model wrote.
+ */
 function encode(value: unknown): string {
   return JSON.stringify(value, (_, each: unknown) => {
-    if (typeof each === 'number' && !Number.isFinite(each)) throw new RangeError(`${each} is not JSON`);
+    if (typeof each === 'bigint' || (typeof each === 'number' && !Number.isFinite(each)))
+      throw new RangeError(`${each} is not JSON`);
     return typeof each === 'string' ? each.toWellFormed() : each;
   });
 }

@@ -18,8 +18,10 @@ export type NamingDeps = {
 export type TemplateName = { readonly alias: string; readonly tag: string };
 
 const usualTag = 'default';
-/** What the SDK asks for if its user names no template, and the environment that serves it if nothing else has the name. */
-const defaultTemplate = { name: 'base', environment: 'shell' };
+/** What the SDK and its code interpreter ask for if their user names no template. */
+const defaultTemplates: ReadonlySet<string> = new Set(['base', 'code-interpreter-v1']);
+/** It serves them if nothing else has the name. */
+const defaultEnvironment = 'shell';
 
 /** Null: it has more than one colon. */
 export function splitName(name: string): TemplateName | null {
@@ -56,9 +58,8 @@ export async function findTemplate(deps: NamingDeps, tenant: TenantId, name: str
   const { alias, tag } = asked;
   if (isEnvironment(deps, alias)) return tag === usualTag ? { environment: alias, image: null } : null;
   const named = pick(tenant, asked, await deps.aliases.named(tenant, alias));
-  if (named !== null || joinName(asked) !== defaultTemplate.name) return named;
-  const { environment } = defaultTemplate;
-  return isEnvironment(deps, environment) ? { environment, image: null } : null;
+  if (named !== null || !defaultTemplates.has(joinName(asked))) return named;
+  return isEnvironment(deps, defaultEnvironment) ? { environment: defaultEnvironment, image: null } : null;
 }
 
 function pick(tenant: TenantId, { alias, tag }: TemplateName, named: NamedByTag): Named | null {

@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from statistics import mean
+from collections.abc import Sequence
 
 import e2b
 import pytest
 from e2b import AsyncSandbox, AsyncTemplate, Sandbox, SandboxQuery, SandboxState, Template
+from faults import FAULTY_TIMES, SEEDS, SLOW_APPEND, expect_truth, faults
 from fleet import Fleet, eventually
+from moments import MOMENTS, Losing, Moment, expect_two_or_healed, scripts
 
-APPEND = "for each in 1 2 3 4 5; do [ $each -gt {} ] || echo x >> calls; done"
 ENVIRONMENT = "own-score"
 
 
@@ -20,8 +21,9 @@ async def open_sandbox(**options: object) -> AsyncSandbox:
     return await AsyncSandbox.create(ENVIRONMENT, **options)  # pyright: ignore[reportArgumentType]
 
 
-async def lines_of(sandbox: AsyncSandbox) -> int:
-    return int((await sandbox.commands.run("wc -l < calls")).stdout)
+async def lines_of(sandbox: AsyncSandbox, *, slowly: bool = False) -> int:
+    wait = "sleep 5; " if slowly else ""
+    return int((await sandbox.commands.run(f"{wait}wc -l < calls")).stdout)
 
 
 async def is_lost(fleet: Fleet, run: str, rollout: str) -> None:
@@ -31,32 +33,56 @@ async def is_lost(fleet: Fleet, run: str, rollout: str) -> None:
     await asyncio.to_thread(eventually, look, f"the fleet knows that {rollout} is lost")
 
 
-async def test_a_group_of_four_with_one_killed_has_the_mean_two_and_no_fourth(fleet: Fleet, run: str):
-    async def play(times: int, kill: bool) -> float | None:
+@pytest.mark.parametrize("moment", MOMENTS)
+async def test_of_four_sandboxes_the_one_that_is_killed_has_no_reward_or_is_healed(
+    fleet: Fleet, run: str, moment: Moment
+):
+    losing = Losing(fleet, run, moment)
+
+    async def play(script: Sequence[str], is_last: bool) -> float | None:
         sandbox = await open_sandbox(metadata={"group": "lines"})
+        watching = (
+            asyncio.create_task(asyncio.to_thread(losing.watch, sandbox.sandbox_id)) if is_last else None
+        )
         try:
-            await sandbox.commands.run(APPEND.format(times))
-            if kill:
-                running = asyncio.create_task(sandbox.commands.run("sleep 30"))
-                await asyncio.to_thread(
-                    eventually,
-                    lambda: fleet.rollout(sandbox.sandbox_id, run)["in_flight"] == 1,
-                    "the last command runs",
-                )
-                fleet.kill_sandbox_of(sandbox.sandbox_id)
-                await running
-            return await lines_of(sandbox)
+            for turn, command in enumerate(script):
+                if is_last:
+                    await asyncio.to_thread(losing.begins, sandbox.sandbox_id, turn)
+                await sandbox.commands.run(command)
+            return await lines_of(sandbox, slowly=moment == "while it is graded")
         except e2b.SandboxNotRunningException:
             return None
         finally:
+            if watching is not None:
+                await watching
             await sandbox.kill()
 
-    rewards = await asyncio.gather(*(play(times, times == 4) for times in (1, 3, 2, 4)))
-    assert rewards == [1, 3, 2, None]
-    assert mean(each for each in rewards if each is not None) == 2.0
+    each = scripts(moment)
+    rewards = await asyncio.gather(*(play(script, script is each[-1]) for script in each))
+    is_lost = expect_two_or_healed(moment, rewards)
     report = fleet.report(run)
-    assert (report["rollouts"], report["discarded"]) == (4, 1)
-    assert report["blame"] == {"infrastructure": 1}
+    assert (report["rollouts"], report["discarded"]) == (4, int(is_lost))
+    assert report["blame"] == ({"infrastructure": 1} if is_lost else {})
+
+
+@pytest.mark.seeds
+@pytest.mark.parametrize("seed", SEEDS)
+async def test_faults_by_chance_make_no_false_zero_and_run_nothing_twice(fleet: Fleet, run: str, seed: int):
+    async def play(times: int) -> float | None:
+        # What is neither an answer nor a command's own exit code is no reward, whatever it is called.
+        try:
+            sandbox = await open_sandbox()
+            for _ in range(times):
+                await sandbox.commands.run(SLOW_APPEND)
+            return await lines_of(sandbox)
+        except e2b.CommandExitException:
+            raise
+        except Exception:
+            return None
+
+    with faults(fleet, run, seed):
+        rewards = await asyncio.gather(*(play(times) for times in FAULTY_TIMES))
+    expect_truth(rewards)
 
 
 async def test_after_the_loss_every_request_says_that_the_sandbox_is_gone(fleet: Fleet, run: str):
@@ -191,8 +217,9 @@ async def test_a_command_is_listed_killed_and_attached_to():
 
 
 @pytest.mark.usefixtures("fleet", "run")
-async def test_the_quick_start_runs_without_a_template():
-    sandbox = await AsyncSandbox.create()
+@pytest.mark.parametrize("of_the_sdk", [None, "base", "code-interpreter-v1"])
+async def test_the_quick_start_runs_without_a_template(of_the_sdk: str | None):
+    sandbox = await AsyncSandbox.create(of_the_sdk)
     assert (await sandbox.commands.run('echo "Hello from E2B!"')).stdout == "Hello from E2B!\n"
     assert all(each.path.startswith("/") for each in await sandbox.files.list("/"))
     await sandbox.kill()

@@ -1,9 +1,10 @@
-"""An agent that runs the commands that its trial's number has in the test, each by Harbor's own `exec`."""
+"""An agent that runs the command, or the commands, that its trial's number has in the test, by Harbor's own `exec`."""
 
 from __future__ import annotations
 
+import asyncio
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from harbor.agents.base import BaseAgent
@@ -12,7 +13,9 @@ from harbor.models.agent.context import AgentContext
 
 
 class ScriptedAgent(BaseAgent):
-    commands: ClassVar[Sequence[str]] = ()
+    commands: ClassVar[Sequence[str | Sequence[str]]] = ()
+    begins: ClassVar[Callable[[str, int], None] | None] = None
+    """Called before each command of the last trial, with its rollout."""
     timeout_sec: ClassVar[int | None] = None
     fails_after: ClassVar[Exception | None] = None
     numbers: ClassVar[itertools.count[int]] = itertools.count()
@@ -31,8 +34,13 @@ class ScriptedAgent(BaseAgent):
 
     async def run(self, instruction: str, environment: BaseEnvironment, context: AgentContext) -> None:
         number = next(self.numbers)
-        if number == len(self.commands) - 1:
-            self.last.append(str(environment.context_id))
-        self.seen.append(await environment.exec(self.commands[number], timeout_sec=self.timeout_sec))
+        rollout, is_last = str(environment.context_id), number == len(self.commands) - 1
+        if is_last:
+            self.last.append(rollout)
+        own = self.commands[number]
+        for turn, command in enumerate([own] if isinstance(own, str) else own):
+            if is_last and (begins := type(self).begins) is not None:
+                await asyncio.to_thread(begins, rollout, turn)
+            self.seen.append(await environment.exec(command, timeout_sec=self.timeout_sec))
         if self.fails_after is not None:
             raise self.fails_after

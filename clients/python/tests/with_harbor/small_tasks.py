@@ -83,6 +83,7 @@ async def play_job(
     """With the tasks' own solutions, or with a trial of each command."""
     ScriptedAgent.commands, ScriptedAgent.numbers = commands or (), itertools.count()
     ScriptedAgent.timeout_sec, ScriptedAgent.seen, ScriptedAgent.last = None, [], []
+    ScriptedAgent.begins = None
     agent = {"name": "oracle"} if commands is None else {"import_path": "scripted_agent:ScriptedAgent"}
     config = {
         "jobs_dir": tasks[0].parent / "jobs",

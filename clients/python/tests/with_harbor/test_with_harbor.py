@@ -6,19 +6,19 @@ import asyncio
 import itertools
 import subprocess
 import sys
-import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from statistics import mean
 from typing import Any
 
 import httpx
 import pytest
+from faults import FAULTY_TIMES, SEEDS, SLOW_APPEND, expect_truth, faults
 from fleet import REPOSITORY, Fleet, eventually, write_rows
 from harbor.agents.installed.base import NonZeroAgentExitCodeError
 from harbor.job import Job
 from harbor.models.job.config import JobConfig
 from harbor.models.trial.result import TrialResult
+from moments import MOMENTS, Losing, Moment, expect_report, expect_two_or_healed, scripts
 from scripted_agent import ScriptedAgent
 from small_tasks import error_of
 
@@ -44,15 +44,17 @@ def task(tmp_path: Path, image: str) -> Path:
 
 async def play(
     task: Path,
-    commands: Sequence[str],
+    commands: Sequence[str | Sequence[str]],
     disturb: Disturb | None = None,
     timeout_sec: int | None = None,
     *,
     environment: str = "harbor",
     verifier: str | None = None,
+    begins: Callable[[str, int], None] | None = None,
 ) -> list[TrialResult]:
     ScriptedAgent.commands, ScriptedAgent.numbers = commands, itertools.count()
     ScriptedAgent.timeout_sec, ScriptedAgent.seen, ScriptedAgent.last = timeout_sec, [], []
+    ScriptedAgent.begins = begins
     config = JobConfig.model_validate(
         {
             "jobs_dir": task.parent / "jobs",
@@ -90,38 +92,34 @@ def killed_when(fleet: Fleet, run: str, is_so: Callable[[Any], bool]) -> Disturb
     return disturb
 
 
-async def expect_one_lost(fleet: Fleet, run: str, trials: Sequence[TrialResult]) -> None:
-    rewards = [await reward_of(trial) for trial in trials]
-    assert sorted(rewards, key=str) == [1, 2, 3, None]
-    assert mean(each for each in rewards if each is not None) == 2.0
-    [lost] = [trial for trial in trials if not trial.reward_valid]
-    assert (lost.verifier_result, error_of(lost)) == (None, "HealthcheckError")
-    report = fleet.report(run)
-    assert (report["scored"], report["discarded"]) == (3, 1)
-    assert report["blame"] == {"infrastructure": 1}
-    assert [line["mean"] for line in report["groups"]] == [2.0]
+@pytest.mark.parametrize("moment", MOMENTS)
+async def test_of_four_trials_the_one_that_loses_its_sandbox_has_no_reward_or_is_healed(
+    fleet: Fleet, run: str, task: Path, moment: Moment
+):
+    if moment == "while it is graded":
+        (task / "tests/test.sh").write_text(TEST.format(6))
+    losing = Losing(fleet, run, moment)
+
+    async def disturb(rollout: str) -> None:
+        await asyncio.to_thread(losing.watch, rollout)
+
+    trials = await play(task, scripts(moment), disturb, begins=losing.begins)
+    is_lost = expect_two_or_healed(moment, [await reward_of(trial) for trial in trials])
+    without = [trial for trial in trials if not trial.reward_valid]
+    assert [(trial.verifier_result, error_of(trial)) for trial in without] == [
+        (None, "HealthcheckError")
+    ] * is_lost
+    expect_report(fleet, run, is_lost)
 
 
-def commands(last: str) -> list[str]:
-    return [*(APPEND.format(times) for times in (1, 3, 2)), last]
-
-
-async def test_killed_in_a_command_the_trial_has_no_reward(fleet: Fleet, run: str, task: Path):
-    disturb = killed_when(fleet, run, lambda told: told["in_flight"] == 1)
-    await expect_one_lost(fleet, run, await play(task, commands("echo x >> calls; sleep 5"), disturb))
-
-
-async def test_killed_while_it_is_graded_the_trial_has_no_reward(fleet: Fleet, run: str, task: Path):
-    (task / "tests/test.sh").write_text(TEST.format(6))
-    since: dict[int, float] = {}
-
-    def is_tested(told: Any) -> bool:
-        # No other command of this trial takes so long.
-        now = time.monotonic()
-        return told["in_flight"] == 1 and now - since.setdefault(len(told["calls"]), now) > 1.5
-
-    disturb = killed_when(fleet, run, is_tested)
-    await expect_one_lost(fleet, run, await play(task, commands(APPEND.format(4)), disturb))
+@pytest.mark.seeds
+@pytest.mark.parametrize("seed", SEEDS)
+async def test_faults_by_chance_make_no_false_zero_and_run_nothing_twice(
+    fleet: Fleet, run: str, task: Path, seed: int
+):
+    with faults(fleet, run, seed):
+        trials = await play(task, [[SLOW_APPEND] * times for times in FAULTY_TIMES])
+    expect_truth([await reward_of(trial) for trial in trials])
 
 
 async def test_the_models_own_time_out_is_an_exit_code_and_scored(fleet: Fleet, run: str, task: Path):

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 import trl_sums
 from datasets import Dataset
+from faults import FAULTY_TIMES, SEEDS, SLOW_APPEND, expect_truth, faults
 from fleet import Fleet, eventually
+from moments import MOMENTS, Losing, Moment, expect_report, expect_two_or_healed, scripts
 from tiny_model import tiny_model, tiny_tokenizer
 from trl import GRPOConfig, GRPOTrainer
 
@@ -25,18 +27,28 @@ Disturb = Callable[[str], None]
 class Scripted(GRPOTrainer):
     """All of it is TRL's but what the model writes: each rollout the command that the test gives it, and then an answer."""
 
-    commands: Sequence[str]
+    commands: Sequence[str | Sequence[str]]
+    begins: Callable[[str, int], None] | None = None
+    """Called before each command of the last rollout."""
     scored: dict[str, Any]
 
     def _generate_single_turn(self, prompt_ids: list[list[int]], *_: Any, **__: Any) -> Any:
         tokenizer: Any = self.processing_class
-        said = [self._said(number, tokenizer.decode(ids)) for number, ids in enumerate(prompt_ids)]
+        turn = tokenizer.decode(prompt_ids[0]).count("<tool_response>")
+        scripts = [[own] if isinstance(own, str) else own for own in self.commands]
+        # TRL continues, all at once, the rollouts that called a tool in the turn before.
+        playing = [number for number, script in enumerate(scripts) if turn <= len(script)]
+        assert len(playing) == len(prompt_ids)
+        said = [self._said(number, scripts[number], turn) for number in playing]
         return [tokenizer(text)["input_ids"] for text in said], None
 
-    def _said(self, number: int, prompt: str) -> str:
-        if "<tool_response>" in prompt:
+    def _said(self, number: int, script: Sequence[str], turn: int) -> str:
+        if turn == len(script):
             return "done<|im_end|>"
-        call = {"name": "shell", "arguments": {"command": self.commands[number]}}
+        if number == len(self.commands) - 1 and self.begins is not None:
+            assert self.environments is not None
+            self.begins(self.environments[number]._rollout.rollout_id, turn)
+        call = {"name": "shell", "arguments": {"command": script[turn]}}
         return f"<tool_call>\n{json.dumps(call)}\n</tool_call><|im_end|>"
 
     def _generate_and_score_completions(self, inputs: Any) -> Any:
@@ -56,10 +68,11 @@ def play(
     monkeypatch.setenv("TRL_EXPERIMENTAL_SILENCE", "1")
 
     def one_step(
-        commands: Sequence[str],
+        commands: Sequence[str | Sequence[str]],
         name: str = "counting",
         reward_funcs: Any = corral.trl.reward,
         disturb: Disturb | None = None,
+        begins: Callable[[str, int], None] | None = None,
     ) -> Scripted:
         tokenizer = tiny_tokenizer()
         row = {"prompt": [{"role": "user", "content": "Append lines to calls."}], "id": "lines"}
@@ -67,7 +80,8 @@ def play(
             output_dir=str(tmp_path),
             per_device_train_batch_size=len(commands),
             num_generations=len(commands),
-            max_completion_length=1024,
+            # For ten commands of a token for each byte.
+            max_completion_length=4096,
             max_steps=1,
             logging_steps=1,
             scale_rewards="none",
@@ -84,7 +98,7 @@ def play(
             environment_factory=corral.trl.environment(name, client=client),
             reward_funcs=reward_funcs,
         )
-        trainer.commands = commands
+        trainer.commands, trainer.begins = commands, begins
         if disturb is None:
             trainer.train()
         else:
@@ -122,27 +136,48 @@ def expect_one_lost(fleet: Fleet, run: str, trainer: Scripted) -> None:
     assert trainer.scored["advantages"].tolist() == [-1, 1, 0, 0]
     [logged] = [line for line in trainer.state.log_history if "reward" in line]
     assert logged["reward"] == 2.0
-    report = fleet.report(run)
-    assert (report["scored"], report["discarded"]) == (3, 1)
-    assert report["blame"] == {"infrastructure": 1}
-    assert [line["mean"] for line in report["groups"]] == [2.0]
+    expect_report(fleet, run, lost=True)
 
 
 def commands(last: str) -> list[str]:
     return [*(APPEND.format(times) for times in (1, 3, 2)), last]
 
 
-def test_killed_in_a_command_the_trainer_reads_two(fleet: Fleet, run: str, play: Callable[..., Scripted]):
-    disturb = killed_when(fleet, run, lambda told: told["in_flight"] == 1)
-    trainer = play(commands("echo x >> calls; sleep 4"), disturb=disturb)
-    expect_one_lost(fleet, run, trainer)
+class Rewards:
+    """What the fleet's grader gave the rollouts of the one batch."""
+
+    def __init__(self) -> None:
+        self.seen: list[float | None] = []
+        self.__name__ = "rewards"
+
+    def __call__(self, **given: Any) -> list[float | None]:
+        self.seen = corral.trl.reward(**given)
+        return self.seen
 
 
-def test_killed_while_it_is_graded_the_trainer_reads_two(
-    fleet: Fleet, run: str, play: Callable[..., Scripted]
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_of_four_rollouts_the_one_that_loses_its_sandbox_has_no_reward_or_is_healed(
+    fleet: Fleet, run: str, play: Callable[..., Scripted], moment: Moment
 ):
-    disturb = killed_when(fleet, run, lambda told: told["state"] == "grading")
-    expect_one_lost(fleet, run, play(commands(APPEND.format(4)), "slow-grader", disturb=disturb))
+    losing, rewards = Losing(fleet, run, moment), Rewards()
+    name = "slow-grader" if moment == "while it is graded" else "counting"
+    trainer = play(scripts(moment), name, rewards, disturb=losing.watch, begins=losing.begins)
+    if expect_two_or_healed(moment, rewards.seen):
+        expect_one_lost(fleet, run, trainer)
+    else:
+        assert trainer.scored["advantages"].tolist() == [-1.5, 0.5, -0.5, 1.5]
+        expect_report(fleet, run, lost=False)
+
+
+@pytest.mark.seeds
+@pytest.mark.parametrize("seed", SEEDS)
+def test_faults_by_chance_make_no_false_zero_and_run_nothing_twice(
+    fleet: Fleet, run: str, play: Callable[..., Scripted], seed: int
+):
+    rewards = Rewards()
+    with faults(fleet, run, seed):
+        play([[SLOW_APPEND] * times for times in FAULTY_TIMES], "faulty", rewards)
+    expect_truth(rewards.seen)
 
 
 def test_a_second_reward_does_not_bring_a_lost_one_back(

@@ -15,7 +15,9 @@ from typing import Any
 
 import pytest
 import verifiers.v1 as vf
+from faults import FAULTY_TIMES, SEEDS, SLOW_APPEND, expect_truth, faults
 from fleet import REPOSITORY, Fleet, eventually, write_rows
+from moments import MOMENTS, TIMES, Losing, Moment, expect_report, expect_two_or_healed, scripts
 from scripted_model import ScriptedModel, scripted_model
 from verifiers.v1.clients import ModelContext
 from verifiers.v1.env import Env, RunSlot
@@ -99,42 +101,43 @@ def expect_one_lost(fleet: Fleet, run: str, episodes: Sequence[vf.Episode]) -> N
     assert lost.last_error is not None
     assert (lost.last_error.type, lost.rewards.get("lines")) == ("SandboxError", None)
     assert [episode.ok for episode in episodes] == [True, True, True, False]
-    report = fleet.report(run)
-    assert (report["scored"], report["discarded"]) == (3, 1)
-    assert report["blame"] == {"infrastructure": 1}
-    assert [line["mean"] for line in report["groups"]] == [2.0]
+    expect_report(fleet, run, lost=True)
 
 
-def killed_when(fleet: Fleet, run: str, **sign: Any) -> Disturb:
-    """Kills the sandbox once the fleet tells this of the rollout."""
-
-    async def disturb(rollout: str) -> None:
-        await asyncio.to_thread(
-            eventually, lambda: sign.items() <= fleet.rollout(rollout, run).items(), f"{rollout} has {sign}"
-        )
-        fleet.kill_sandbox_of(rollout)
-
-    return disturb
-
-
-async def test_killed_in_a_command_the_trainer_reads_two(fleet: Fleet, run: str, model: ScriptedModel):
-    scripts = [[APPEND], [APPEND] * 3, [APPEND] * 2, [APPEND] * 4 + ["touch begun; sleep 4"]]
+@pytest.mark.parametrize("moment", MOMENTS)
+async def test_of_four_episodes_the_one_that_loses_its_sandbox_has_no_reward_or_is_healed(
+    fleet: Fleet, run: str, model: ScriptedModel, moment: Moment
+):
+    losing = Losing(fleet, run, moment)
+    last: list[str] = []
 
     async def disturb(rollout: str) -> None:
-        def sleeps() -> bool:
-            calls = fleet.rollout(rollout, run)["calls"]
-            return len(calls) == 6 and fleet.rollout(rollout, run)["in_flight"] == 1
+        last.append(rollout)
+        await asyncio.to_thread(losing.watch, rollout)
 
-        await asyncio.to_thread(eventually, sleeps, "its last command runs")
-        fleet.kill_sandbox_of(rollout)
+    def begins(session: str, turn: int) -> None:
+        # The script of no other rollout is as long.
+        if len(model.scripts[session]) >= TIMES[-1]:
+            losing.begins(eventually(lambda: last[:1], "its sandbox is known")[0], turn)
 
-    expect_one_lost(fleet, run, await play(environment("counting"), model, scripts, disturb))
+    model.begins = begins
+    name = "slow-grader" if moment == "while it is graded" else "counting"
+    episodes = await play(environment(name), model, scripts(moment), disturb)
+    if expect_two_or_healed(moment, rewards(episodes)):
+        expect_one_lost(fleet, run, episodes)
+    else:
+        expect_report(fleet, run, lost=False)
 
 
-async def test_killed_while_it_is_graded_the_trainer_reads_two(fleet: Fleet, run: str, model: ScriptedModel):
-    scripts = [[APPEND] * times for times in (1, 3, 2, 4)]
-    disturb = killed_when(fleet, run, state="grading")
-    expect_one_lost(fleet, run, await play(environment("slow-grader"), model, scripts, disturb))
+@pytest.mark.seeds
+@pytest.mark.parametrize("seed", SEEDS)
+async def test_faults_by_chance_make_no_false_zero_and_run_nothing_twice(
+    fleet: Fleet, run: str, model: ScriptedModel, seed: int
+):
+    with faults(fleet, run, seed):
+        slow = [[SLOW_APPEND] * times for times in FAULTY_TIMES]
+        episodes = await play(environment("faulty"), model, slow)
+    expect_truth(rewards(episodes))
 
 
 async def test_where_the_task_grades_by_itself_its_rewards_are_in_the_report(

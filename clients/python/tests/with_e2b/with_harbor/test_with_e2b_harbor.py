@@ -41,6 +41,7 @@ async def play(
 ) -> list[TrialResult]:
     ScriptedAgent.commands, ScriptedAgent.numbers = commands, itertools.count()
     ScriptedAgent.timeout_sec, ScriptedAgent.seen, ScriptedAgent.last = timeout_sec, [], []
+    ScriptedAgent.begins = None
     config = JobConfig.model_validate(
         {
             "jobs_dir": task.parent / "jobs",
