@@ -101,6 +101,8 @@ export interface GatewayCore {
     rollout: RolloutRef,
     to: FileIn,
     body: AsyncIterable<Uint8Array>,
+    /** Marked as set-up. */
+    setup?: boolean,
   ): Promise<FileReply>;
   getFile(caller: Caller, rollout: RolloutRef, from: FileOut): Promise<AsyncIterable<Uint8Array>>;
   view(caller: Caller, rollout: RolloutRef): Promise<RolloutView>;

@@ -161,8 +161,8 @@ export function gatewayCore(deps: GatewayCoreDeps): GatewayCore {
       if (grade.replayed) deps.work.replayed(caller.face);
       return grade;
     },
-    async putFile(caller, ref, to, body) {
-      return putFile(deps.calls, await resolveRollout(deps.resolve, caller, ref, null), to, body);
+    async putFile(caller, ref, to, body, setup) {
+      return putFile(deps.calls, await resolveRollout(deps.resolve, caller, ref, null), to, body, setup);
     },
     async getFile(caller, ref, from) {
       return getFile(deps.calls, await resolveRollout(deps.resolve, caller, ref, null), from);

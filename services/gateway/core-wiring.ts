@@ -3,6 +3,7 @@ import { attachToCall } from '#src/calls/attach.ts';
 import type { CallResult } from '#src/calls/work.ts';
 import { DependencyProbes } from '#src/calls/probe-dependencies.ts';
 import { Confirmations } from '#src/calls/confirmations.ts';
+import { SetupRoom } from '#src/calls/setup-copy.ts';
 import { RolloutCache } from '#src/claiming/resolve-rollout.ts';
 import { SandboxPreparation, type SetupOf } from '#src/claiming/prepare-sandbox.ts';
 import { type OfferedEnvironments, PinnedEnvironments } from '#src/claiming/pinned-environments.ts';
@@ -12,7 +13,7 @@ import { type EvaluateDeps, evaluateJob, whyNoScore, withoutSecretsOf } from '#s
 import { type KeepDeps, toKeep } from '#src/grading/keep-rollout.ts';
 import type { Grade } from '#src/grading/job.ts';
 import { asFailure } from '#src/failure/failure.ts';
-import { recordEnds, recordTaints } from '#src/lifecycle/record-ends.ts';
+import { recordEnds, recordReplays, recordTaints } from '#src/lifecycle/record-ends.ts';
 import type { Timings } from '#src/model/timings.ts';
 import type { TemplateDigest } from '#src/model/ids.ts';
 import type { Clock } from '#src/ports/clock.ts';
@@ -26,6 +27,7 @@ import type { GradeStore } from '#src/ports/fleet/grades.ts';
 import type { LifecycleStore } from '#src/ports/fleet/lifecycle.ts';
 import type { PoolStore, TemplateCounts } from '#src/ports/fleet/pool.ts';
 import type { RecoveryStore } from '#src/ports/fleet/recovery.ts';
+import { mostSetupBytes, type SetupStore } from '#src/ports/fleet/setup.ts';
 import type { EnvironmentStore } from '#src/ports/fleet/registry.ts';
 import type { ProbeDependency } from '#src/ports/dependency-probe.ts';
 import type { Judge } from '#src/ports/judge.ts';
@@ -44,6 +46,7 @@ export type GatewayWorld = {
   readonly claims: ClaimStore;
   readonly calls: CallStore;
   readonly lifecycle: LifecycleStore;
+  readonly setups: SetupStore;
   readonly grades: GradeStore;
   readonly controls: ControlStore;
   readonly dependencies: DependencyStore;
@@ -84,6 +87,7 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
   // Not the bare stores: what settles as a taint, or is lost, also ends other calls, and is written to the event log with them.
   const calls = recordTaints(world.calls, { claims, clock, record });
   const lifecycle = recordEnds(world.lifecycle, { calls: world.calls, clock, record });
+  const setups = recordReplays(world.setups, { calls: world.calls, clock, record });
   const judge = counted(world.judge, work);
 
   const wakes = new Wakes(claims);
@@ -97,7 +101,16 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
 
   const environments = new PinnedEnvironments(catalog, claims, published);
   const rolloutCache = new RolloutCache();
-  const preparation = new SandboxPreparation({ claims, lifecycle, link, clock, random, wakes, setupOf });
+  const preparation = new SandboxPreparation({
+    claims,
+    lifecycle,
+    setups,
+    link,
+    clock,
+    random,
+    wakes,
+    setupOf,
+  });
   // A burst that waited in vain gives up in one moment, and is told the same.
   const asking = new Ongoing<StartFailure>(clock);
   const lastStartFailure = (template: TemplateDigest) =>
@@ -113,6 +126,7 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
     wakes,
     ongoing: ongoingCalls,
     confirmations,
+    setupRoom: new SetupRoom(setupCopyBytes),
     dependencies,
     probes,
     clock,
@@ -193,6 +207,9 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
 
 /** Of a gateway's memory, for what gradings read out of sandboxes: half of what bodies of held requests may have. */
 const artifactBytes = 256 * 1024 * 1024;
+
+/** For uploads of set-up that are kept: two of the largest at once, whose bytes `SetupRoom` counts five times. */
+const setupCopyBytes = 10 * mostSetupBytes;
 
 /** A judge that refuses an answer works as well as one that scores it. */
 function counted(judge: Judge, work: WorkMetrics): Judge {

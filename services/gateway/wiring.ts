@@ -159,6 +159,7 @@ function wireCore(
     claims: state.claims,
     calls: state.calls,
     lifecycle: state.lifecycle,
+    setups: state.setups,
     grades: state.grades,
     controls: state.controls,
     dependencies: state.dependencies,

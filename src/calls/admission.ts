@@ -1,4 +1,5 @@
-import { Barred, sandboxdUnreachable } from '../failure/failure.ts';
+import { keptCall } from '../claiming/replay-setup.ts';
+import { Barred, Failure, sandboxdUnreachable } from '../failure/failure.ts';
 import type { Deadline } from '../waiting/deadline.ts';
 import { type ObtainDeps, obtainSandbox, type Occupied } from '../claiming/obtain-sandbox.ts';
 import { refusal } from '../claiming/refusal.ts';
@@ -7,7 +8,9 @@ import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { WorkMetrics } from '../ports/gateway-metrics.ts';
 import { withProbesMs } from '../model/dependency.ts';
 import type { Timings } from '../model/timings.ts';
-import type { Admissible, Tracked } from './work.ts';
+import { type KeptSetup, mostSetupBytes } from '../ports/fleet/setup.ts';
+import type { CallId } from '../model/ids.ts';
+import type { Admissible, Work } from './work.ts';
 
 export type AdmissionDeps = ObtainDeps & {
   readonly calls: CallStore;
@@ -16,17 +19,19 @@ export type AdmissionDeps = ObtainDeps & {
 };
 
 /** A call that may go on from here, one way or another. */
-export type AdmittedCall = Exclude<AdmitReply, { kind: 'not_active' | 'barred' }>;
+export type AdmittedCall = Exclude<AdmitReply, { kind: 'not_active' | 'barred' | 'setup_over' }>;
+
+type ToAdmit = Admissible & Partial<Pick<Work, 'said' | 'dependency' | 'todo'>>;
 
 /**
  * Asks for admission at once where this process has claimed for the rollout before, which is all that later calls
  * need; else, and whenever the rollout is not active, it obtains a sandbox first. Throws the rollout's own code when
- * it is barred, whatever `obtainSandbox` throws, and `sandboxd_unreachable` where the sandbox was swapped by another
+ * it is barred, `invalid_request` for set-up that comes too late, whatever `obtainSandbox` throws, and `sandboxd_unreachable` where the sandbox was swapped by another
  * gateway between our bind and our admission; what of it may pass is for the caller to try again.
  */
 export async function admitOrObtain(
   deps: AdmissionDeps,
-  work: Admissible & Partial<Pick<Tracked, 'said' | 'dependency'>>,
+  work: ToAdmit,
   timeoutMs: number,
   deadline: Deadline,
 ): Promise<AdmittedCall> {
@@ -59,7 +64,7 @@ function unlessOver(thrown: unknown): null {
 /** Null: the rollout is not active, so it needs a sandbox first. */
 async function admit(
   deps: AdmissionDeps,
-  work: Admissible & Partial<Pick<Tracked, 'said' | 'dependency'>>,
+  work: ToAdmit,
   timeoutMs: number,
   occupied: Occupied | null,
 ): Promise<AdmittedCall | null> {
@@ -74,11 +79,26 @@ async function admit(
     budget: work.counted ? { toolCalls: limits.toolCalls, rolloutMs: limits.rolloutMs } : null,
     activation: occupied?.activation ?? null,
     ...(work.said && { arguments: work.said }),
+    ...(work.setup && { setup: keptSetup(work.todo) }),
   });
+  if (reply.kind === 'setup_over') throw setupOver(work.call);
   if (reply.kind === 'barred') throw refusal(reply.code, reply.rollout, reply.admitted);
   if (reply.kind === 'dispatch' && reply.activated) tellObtained(deps.work, reply.rollout, occupied);
   return reply.kind === 'not_active' ? null : reply;
 }
+
+function keptSetup(todo: Work['todo'] | undefined): KeptSetup {
+  if (todo?.kind !== 'run') return { sent: null, bytes: 0 };
+  const sent = keptCall(todo.request);
+  const bytes = Buffer.byteLength(sent);
+  return { sent: bytes > mostSetupBytes ? null : sent, bytes };
+}
+
+const setupOver = (call: CallId): Failure =>
+  new Failure(
+    'invalid_request',
+    `call ${call} is marked as set-up, and the rollout has had a call without that mark: from then on no call is set-up; leave setup out`,
+  );
 
 /** On the RFT face one request holds both the wait and the command; elsewhere the command may outlast the request. */
 function waitInLineUntil(

@@ -29,8 +29,8 @@ export async function attachToCall(
 ): Promise<CallResult> {
   const recorded = await deps.calls.lookup(known.key, call);
   if (recorded === null) throw new Failure('unknown_call', `the rollout has no call ${call}`);
-  const work = trackedCall(known, call, recorded.summary.tool, recorded.digest);
-  const { summary, repeated } = recorded;
+  const { summary, repeated, setup } = recorded;
+  const work = trackedCall(known, call, summary.tool, recorded.digest, setup);
   if (repeated !== null) return answerFrom(work, { summary, repeated });
   const target = targetOf(rollout);
   const timeoutMs = knownTimeoutMs(work);

@@ -20,6 +20,7 @@ const recordOf = (summary: CallSummary): RecordedCall => ({
   summary,
   digest: 'digest',
   epoch: null,
+  setup: false,
   repeated: summary.state === 'settled' ? { kind: 'answer_expired' } : null,
 });
 

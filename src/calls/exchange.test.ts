@@ -137,6 +137,7 @@ const lost: RecordedCall = {
   digest: 'digest',
   repeated: { kind: 'barred', code: 'sandbox_lost', admitted: 'unknown', rollout: fakeRollout() },
   epoch: null,
+  setup: false,
   summary: fakeCallSummary({ code: 'sandbox_lost' }),
 };
 

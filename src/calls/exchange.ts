@@ -11,8 +11,9 @@ import { LinkError } from '../ports/sandbox-link.ts';
 import type { CallAnswer, SandboxdError } from '../protocol/sandboxd/wire.ts';
 import type { Wakes } from '../claiming/waiting-room.ts';
 import { targetOf } from '../claiming/target.ts';
+import { undisturbed } from '../claiming/undisturbed.ts';
 import { callConflict, type Running } from './work.ts';
-import { nextStep, undisturbed } from './next-step.ts';
+import { nextStep } from './next-step.ts';
 import { orNull } from './or-null.ts';
 
 export type ExchangeDeps = RetryDeps & {

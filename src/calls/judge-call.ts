@@ -1,3 +1,4 @@
+import { digestOfEnd } from '../claiming/replay-setup.ts';
 import type { Evidence } from '../failure/failure.ts';
 import type { Dependency } from '../model/dependency.ts';
 import type { Settlement } from '../ports/fleet/calls.ts';
@@ -45,8 +46,18 @@ export function judgeAnswer(running: JudgedCall, answer: CallAnswer, backend: Ba
   if (backend !== null && backend.kind !== 'good')
     return { settlement: dependencyFailed(work, answer, backend), result: null, backend };
   const result = resultOf(running, answer);
-  const settlement = settlementOf(work, { ...ranAs(answer), ...codesOf(answer) });
+  const settlement = settlementOf(work, {
+    ...ranAs(answer),
+    ...codesOf(answer),
+    ...setupEndOf(work, answer),
+  });
   return { settlement, result, ...(backend && { backend }) };
+}
+
+/** Nothing if no replay could repeat this end. */
+function setupEndOf({ setup }: Tracked, answer: CallAnswer): Pick<Settlement, 'setup'> {
+  const digest = setup ? digestOfEnd(answer) : null;
+  return digest === null ? {} : { setup: { digest } };
 }
 
 /** Its rollout's time was over before its turn came, by fleet state's own word: as if it had been sent now. */
@@ -195,7 +206,7 @@ type Settling = Pick<Tracked, 'key' | 'call' | 'digest' | 'tool'> & {
 
 /** How a call ended; what is not said is as where nothing is known of a run. */
 type End = Pick<Settlement, 'outcome' | 'code' | 'admitted'> &
-  Partial<Pick<Settlement, 'exitCode' | 'durationMs' | 'backgroundMs' | 'outputBytes' | 'taint'>>;
+  Partial<Pick<Settlement, 'exitCode' | 'durationMs' | 'backgroundMs' | 'outputBytes' | 'taint' | 'setup'>>;
 
 /** The one builder of settlements. What it cost to wait, and what is kept of its texts, adds whoever settles. */
 export function settlementOf({ key, call, digest, tool, environment }: Settling, end: End): Settlement {

@@ -1,8 +1,6 @@
 import type { LossCause } from '../failure/codes.ts';
 import type { Evidence } from '../failure/failure.ts';
-import { mayBePolicys } from '../failure/verdict.ts';
-import { LinkError, type LinkTrouble } from '../ports/sandbox-link.ts';
-import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
+import type { LinkTrouble } from '../ports/sandbox-link.ts';
 
 /**
  * What to do when sandboxd gave no answer to a dispatched call:
@@ -34,33 +32,6 @@ export function nextStep(trouble: LinkTrouble): NextStep {
     case 'refused':
       return afterRefusal(trouble);
   }
-}
-
-/**
- * What sandboxd answered, if it may count as the doing of what ran. Commands are the kernel's first choice when the machine
- * has no memory left, and a full disk fails every write: the result of such a call is unknown, and the sandbox is lost. It is
- * marked: a container does not see what its pod lacked, and a policy with sandboxd's id can write this report.
- */
-export function undisturbed(answer: CallAnswer | 'running'): CallAnswer | 'running' {
-  if (answer === 'running') return answer;
-  const { memoryLackedBy, outOfMemoryKills, nodeDiskFull } = answer.evidence;
-  if (memoryLackedBy === 'machine') {
-    throw new LinkError({
-      kind: 'struck',
-      detail: 'the machine had no memory left and killed something in the sandbox while the call ran',
-      cause: 'node_out_of_memory',
-      evidence: { outOfMemoryKills, ...mayBePolicys },
-    });
-  }
-  if (nodeDiskFull) {
-    throw new LinkError({
-      kind: 'struck',
-      detail: 'the disk of the node was full while the call ran',
-      cause: 'node_disk_full',
-      evidence: {},
-    });
-  }
-  return answer;
 }
 
 const answeredNow = (boot: string | null): Evidence => (boot === null ? {} : { boot_after: boot });

@@ -37,11 +37,14 @@ export type ToolCall = {
   readonly namedBy: 'job' | 'model';
   readonly arguments: Written;
   readonly timeoutMs: number | null;
+  /** Its trainer marked it as set-up. */
+  readonly setup?: boolean;
 };
 
 /**
  * A call of a tool of the environment. What the model got wrong (arguments, and the tool's name where it chooses that)
- * becomes a refusal that it can read. Throws `tool_not_configured` where the job's own configuration names the tool.
+ * becomes a refusal that it can read. Throws `tool_not_configured` where the job's own configuration names the tool, and
+ * `invalid_request` for set-up that the tool refuses: no model wrote it.
  */
 export function planToolCall(rollout: ResolvedRollout, asked: ToolCall, timings: CommandBounds): Work {
   const tool = toolOf(rollout.environment, asked.tool);
@@ -49,16 +52,20 @@ export function planToolCall(rollout: ResolvedRollout, asked: ToolCall, timings:
   const name = asked.tool.slice(0, longestToolName).toWellFormed();
   const parsed = argumentsOf(asked.arguments);
   const digest = callDigest(asked.tool, digestible(asked.arguments), parsed);
+  const { setup = false } = asked;
+  const todo =
+    tool === undefined
+      ? unknownTool(rollout.environment, name)
+      : toolTodo(rollout, tool, digest, asked, parsed, timings);
+  if (setup && todo.kind === 'refuse')
+    throw new Failure('invalid_request', `the set-up call ${asked.call} is refused: ${todo.text}`);
   return {
-    ...trackedCall(rollout, asked.call, name, digest),
+    ...trackedCall(rollout, asked.call, name, digest, setup),
     // Whatever the model calls its tool, `exec` too.
     counted: true,
     command: shortened(asked.arguments),
     said: saidOf(rollout, asked.arguments),
-    todo:
-      tool === undefined
-        ? unknownTool(rollout.environment, name)
-        : toolTodo(rollout, tool, digest, asked, parsed, timings),
+    todo,
   };
 }
 
@@ -89,6 +96,8 @@ export type Exec = {
   readonly timeoutMs: number | null;
   /** At its timeout its tree is killed without a word before: whoever asks has no time for a grace. */
   readonly killAtOnce?: boolean;
+  /** Its trainer marked it as set-up. */
+  readonly setup?: boolean;
 };
 
 /**
@@ -96,8 +105,8 @@ export type Exec = {
  * must run as root and the environment's commands do not: a command that looks as if it had worked would be worse.
  */
 export function planExec(rollout: ResolvedRollout, asked: Exec, timings: CommandBounds): Work {
-  const { call, timeoutMs, killAtOnce = false, user = 'policy', preferBash, ...forAnswer } = asked;
-  const { maxOutputBytes, binary, ...exec } = forAnswer;
+  const { call, timeoutMs, killAtOnce = false, user = 'policy', setup = false, ...command } = asked;
+  const { preferBash, maxOutputBytes, binary, ...exec } = command;
   if (user === 'root' && rollout.environment.template.runAs !== 'root') throw notRoot(rollout.environment);
   const form = { ...(maxOutputBytes !== undefined && { maxOutputBytes }), ...(binary && { binary }) };
   const digest = callDigest('exec', { ...exec, ...form });
@@ -105,7 +114,7 @@ export function planExec(rollout: ResolvedRollout, asked: Exec, timings: Command
   const action = { kind: 'exec', ...exec, ...(preferBash && { preferBash }) } as const;
   const todo = runTodo(rollout, digest, 'exec', action, timeoutMs ?? defaultCommandMs, timings);
   return {
-    ...trackedCall(rollout, call, 'exec', digest),
+    ...trackedCall(rollout, call, 'exec', digest, setup),
     command: JSON.stringify(exec.argv).slice(0, commandCharacters),
     said: saidOf(rollout, JSON.stringify(exec)),
     todo: {
@@ -134,6 +143,7 @@ export function trackedCall(
   call: CallId,
   tool: string,
   digest: string,
+  setup = false,
 ): Tracked {
   const { key, claim, environment, known, keyId } = rollout;
   const run = toolOf(environment, tool)?.run;
@@ -147,6 +157,7 @@ export function trackedCall(
     known,
     keyId,
     counted: tool !== 'exec',
+    setup,
     swaps: noneFailed(),
     keepStreams: claim.face !== 'rft',
     dependency: (run?.kind === 'command' ? run.dependency : null) ?? null,

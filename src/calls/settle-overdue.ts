@@ -1,5 +1,6 @@
 import { LinkError, type SandboxLink, type SandboxTarget } from '../ports/sandbox-link.ts';
 import { targetOf } from '../claiming/target.ts';
+import { undisturbed } from '../claiming/undisturbed.ts';
 import { repeatedClaim } from '../claiming/claim-request.ts';
 import { type CallId, isIdText } from '../model/ids.ts';
 import type { CallStore, OverdueCall } from '../ports/fleet/calls.ts';
@@ -20,7 +21,7 @@ import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
 import { noneFailed, NotYet, type RetryDeps, retrying } from '../waiting/retries.ts';
 import { retryPolicies } from '../waiting/retry-policies.ts';
 import { wasConfirmed } from './exchange.ts';
-import { nextStep, undisturbed } from './next-step.ts';
+import { nextStep } from './next-step.ts';
 
 export type OverdueTools = Omit<SettlingDeps & AskProbesDeps, 'calls'> & {
   readonly calls: Pick<CallStore, 'overdue' | 'withdraw' | 'settle' | 'lookup'>;
@@ -78,13 +79,13 @@ async function settleOne(tools: OverdueTools, overdue: OverdueCall): Promise<Ove
 /** Null where its environment is known to nobody any more. */
 async function workOf(
   { environments }: OverdueTools,
-  { rollout, summary, digest }: OverdueCall,
+  { rollout, summary, digest, setup }: OverdueCall,
 ): Promise<Tracked | null> {
   const environment = await environments.load(rollout.version);
   if (environment === null) return null;
   const claim = repeatedClaim(rollout, environment, null);
   const known = { key: rollout.key, claim, environment, known: true, keyId: null };
-  return trackedCall(known, summary.call, summary.tool, digest);
+  return trackedCall(known, summary.call, summary.tool, digest, setup);
 }
 
 /** Its lease ends with its rollout's taint, so this is hardly ever waited for. */

@@ -15,11 +15,15 @@ import { noneFailed, type RetryDeps, retrying } from '../waiting/retries.ts';
 import { retryPolicies } from '../waiting/retry-policies.ts';
 import { type AdmissionDeps, admitOrObtain } from './admission.ts';
 import { settlementOf } from './judge-call.ts';
+import { SetupCopy, type SetupRoom } from './setup-copy.ts';
 import type { Admissible } from './work.ts';
 import type { CallStore } from '../ports/fleet/calls.ts';
+import type { SetupEnd } from '../ports/fleet/setup.ts';
+import { digestOfUpload, keptUpload } from '../claiming/replay-setup.ts';
 
 export type TransferDeps = AdmissionDeps & {
   readonly link: Pick<SandboxLink, 'putFile' | 'getFile'>;
+  readonly setupRoom: SetupRoom;
 };
 
 /** `broken_off`: an error, a lost connection, or a reader that went away; a repeat is a transfer of its own. */
@@ -38,9 +42,30 @@ export async function putFile(
   rollout: ResolvedRollout,
   to: FileIn,
   body: AsyncIterable<Uint8Array>,
+  setup = false,
 ): Promise<FileReply> {
-  const { work, target } = await admitTransfer(deps, rollout, 'put_file');
-  return ending(deps, work, () => deps.link.putFile(target, to, body, AbortSignal.timeout(transferMs)));
+  const { work, target } = await admitTransfer(deps, rollout, 'put_file', setup);
+  const put = (bytes: AsyncIterable<Uint8Array>) =>
+    deps.link.putFile(target, to, bytes, AbortSignal.timeout(transferMs));
+  if (!setup) return ending(deps, work, () => put(body));
+  const copy = new SetupCopy(deps.setupRoom);
+  try {
+    return await ending(
+      deps,
+      work,
+      () => put(copy.of(body)),
+      (reply) => setupEndOf(work, to, copy, reply),
+    );
+  } finally {
+    copy.letGo();
+  }
+}
+
+/** In a replay the upload has the id that its caller gave it, so that a late repeat does not write it again. */
+function setupEndOf(work: Admissible, to: FileIn, copy: SetupCopy, reply: FileReply): SetupEnd {
+  const bytes = copy.whole();
+  const sent = bytes === null ? '' : keptUpload({ ...to, call: to.call ?? work.call }, bytes);
+  return { digest: digestOfUpload(reply), sent, bytes: copy.bytes };
 }
 
 /** Bytes out of a sandbox; the transfer settles when the last of them was read, or the reader went away. */
@@ -49,7 +74,7 @@ export async function getFile(
   rollout: ResolvedRollout,
   from: FileOut,
 ): Promise<AsyncIterable<Uint8Array>> {
-  const { work, target } = await admitTransfer(deps, rollout, 'get_file');
+  const { work, target } = await admitTransfer(deps, rollout, 'get_file', false);
   try {
     const bytes = await deps.link.getFile(target, from, AbortSignal.timeout(transferMs));
     return settlingAtEnd(deps, work, bytes);
@@ -62,12 +87,13 @@ async function admitTransfer(
   deps: TransferDeps,
   rollout: ResolvedRollout,
   tool: 'put_file' | 'get_file',
+  setup: boolean,
 ): Promise<{ work: Admissible; target: SandboxTarget }> {
   const { key, claim, environment, known, keyId } = rollout;
   // No caller can use this id, because theirs hold no space; each transfer is one of its own.
   const call = callId(`corral ${tool} ${deps.random.text(16)}`);
   const of = { key, claim, environment, keyId };
-  const work = { ...of, call, tool, digest: tool, known: known, counted: false, swaps: noneFailed() };
+  const work = { ...of, call, tool, digest: tool, known, counted: false, setup, swaps: noneFailed() };
   const admitted = await retrying(deps, retryPolicies.fileAdmission, (deadline) =>
     admitOrObtain(deps, work, transferMs, deadline),
   );
@@ -79,10 +105,11 @@ async function ending<Result>(
   deps: TransferDeps,
   work: Admissible,
   send: () => Promise<Result>,
+  setupEnd: (result: Result) => SetupEnd | undefined = () => undefined,
 ): Promise<Result> {
   try {
     const result = await send();
-    await settleTransfer(deps, work, 'done');
+    await settleTransfer(deps, work, 'done', setupEnd(result));
     return result;
   } catch (thrown) {
     throw await failed(deps, work, thrown);
@@ -127,8 +154,10 @@ export async function settleTransfer(
   deps: RetryDeps & { readonly calls: Pick<CallStore, 'settle'> },
   work: Admissible,
   end: TransferEnd,
+  setup?: SetupEnd,
 ): Promise<void> {
   const outcome = end === 'done' ? 'completed' : 'cancelled';
-  const settlement = { ...settlementOf(work, { outcome, code: null, admitted: 'yes' }), keyId: work.keyId };
+  const how = settlementOf(work, { outcome, code: null, admitted: 'yes', ...(setup && { setup }) });
+  const settlement = { ...how, keyId: work.keyId };
   await retrying(deps, retryPolicies.fileEnd, () => deps.calls.settle(settlement));
 }

@@ -32,6 +32,8 @@ export type Admissible = {
   readonly keyId: string | null;
   /** Whether the tool-call budget counts it: calls of the model, not the trainer's own commands. */
   readonly counted: boolean;
+  /** Its trainer marked it as set-up, for which the policy is not: `ports/fleet/setup.ts`. */
+  readonly setup: boolean;
   /** The sandboxes that its request has given up, of those that it may. */
   readonly swaps: Tries;
 };

@@ -4,7 +4,7 @@ import { type Environment, isOpenTemplate } from '../model/environment.ts';
 import type { Item } from '../model/grader.ts';
 import type { SandboxRequirements } from '../model/requirements.ts';
 import { callId } from '../model/ids.ts';
-import type { RolloutKey } from '../model/rollout.ts';
+import type { Epoch, RolloutKey } from '../model/rollout.ts';
 import { productionTimings } from '../model/timings.ts';
 import type { ActivationStamp, ClaimStore } from '../ports/fleet/claims.ts';
 import type { LifecycleStore } from '../ports/fleet/lifecycle.ts';
@@ -20,11 +20,13 @@ import {
   protocolVersion,
 } from '../protocol/sandboxd/wire.ts';
 import { type Attempt, type RetryDeps, retrying } from '../waiting/retries.ts';
+import { Turns } from '../waiting/turns.ts';
 import { retryPolicies } from '../waiting/retry-policies.ts';
 import { refused, sandboxNeeds, unmetInSandbox } from './unmet-requirements.ts';
 import { rowIfKept, rowOf } from './dataset-row.ts';
 import { targetOf } from './target.ts';
 import type { Wakes } from './waiting-room.ts';
+import { type ReplayDeps, replaySetup } from './replay-setup.ts';
 import { chooseTemplate } from '../environments/choose-template.ts';
 import { imageText } from '../environments/image-text.ts';
 import { placeholdersIn } from '../model/placeholder.ts';
@@ -53,24 +55,29 @@ type BindDeps = RetryDeps & {
   readonly wakes: Wakes;
 };
 
-type PrepareDeps = BindDeps & {
-  readonly claims: Pick<ClaimStore, 'row'>;
-  readonly lifecycle: Pick<LifecycleStore, 'refuse' | 'showsAgain'>;
-  readonly link: Pick<SandboxLink, 'bind' | 'call'>;
-  readonly setupOf: SetupOf;
-};
+type PrepareDeps = BindDeps &
+  ReplayDeps & {
+    readonly claims: Pick<ClaimStore, 'row'>;
+    readonly lifecycle: Pick<LifecycleStore, 'refuse' | 'showsAgain'>;
+    readonly link: Pick<SandboxLink, 'bind' | 'call'>;
+    readonly setupOf: SetupOf;
+  };
+
+/** Each holds a step of 16 MiB at most in four forms: what Redis sent, that parsed, its bytes, and what is sent on. */
+const replaysAtOnce = 4;
 
 /** Beyond a step's own timeout: killing its tree on a busy machine. */
 const killGraceMs = 10_000;
 
 /**
- * Binds a granted sandbox to its rollout and runs the environment's `setup` in it, once for all parallel first calls
- * of this process. Across processes both are safe to repeat: the sandbox accepts the same owner again, and the setup
- * commands have call ids of their own, which its journal runs once.
+ * Binds a granted sandbox to its rollout, runs the environment's `setup` in it, and replays the trainer's own set-up if an earlier
+ * sandbox was lost; once for all parallel first calls of this process. Across processes all of it is safe to repeat: the sandbox
+ * accepts the same owner again, and each command has a call id, which its journal runs once.
  */
 export class SandboxPreparation {
   readonly #deps: PrepareDeps;
   readonly #underway = new Map<string, Promise<Prepared>>();
+  readonly #replays = new Turns(replaysAtOnce);
 
   constructor(deps: PrepareDeps) {
     this.#deps = deps;
@@ -100,7 +107,18 @@ export class SandboxPreparation {
       const another = !refusesUs(thrown) || knowsNoQueries(thrown, steps);
       return { kind: 'refused', failure, another, alike: thrown instanceof SetupFailed && thrown.alike };
     }
-    return { kind: 'accepted', activation: { generation: rollout.generation, boot: target.boot } };
+    return rollout.healing === null ? accepted(rollout, target) : this.#heal(rollout, target);
+  }
+
+  /** What fleet state says, or cannot say now, is not the sandbox's doing. */
+  async #heal(rollout: RolloutRecord, target: SandboxTarget & Epoch): Promise<Prepared> {
+    try {
+      await this.#replays.take(() => replaySetup(this.#deps, rollout, target));
+      return accepted(rollout, target);
+    } catch (thrown) {
+      if (!(thrown instanceof LinkError)) throw thrown;
+      return { kind: 'refused', failure: sandboxRefused(thrown), another: !refusesUs(thrown), alike: false };
+    }
   }
 
   async #lacking(
@@ -154,6 +172,11 @@ export class SandboxPreparation {
     }
   }
 }
+
+const accepted = ({ generation }: RolloutRecord, { boot }: Epoch): Prepared => ({
+  kind: 'accepted',
+  activation: { generation, boot },
+});
 
 /**
  * Binds a granted sandbox to its rollout. A bind that timed out may have been accepted: it is sent again, and the same owner

@@ -1,4 +1,5 @@
-import { nextStep, undisturbed } from '../calls/next-step.ts';
+import { nextStep } from '../calls/next-step.ts';
+import { undisturbed } from '../claiming/undisturbed.ts';
 import { type ObtainDeps, obtainSandbox } from '../claiming/obtain-sandbox.ts';
 import { targetOf } from '../claiming/target.ts';
 import type { Wakes } from '../claiming/waiting-room.ts';

@@ -149,7 +149,7 @@ async function takeTurn(
   }
 }
 
-/** The last turn may have ended with its process; then nothing else has written down that this discards the rollout. */
+/** If this discards the rollout, nothing else has written that down: its last turn has ended with its process, or its set-up was not replayed yet. */
 function barredFrom(
   deps: GradeDeps,
   work: GradeWork,
@@ -158,9 +158,14 @@ function barredFrom(
 ): Failure {
   const discarded = now?.discarded ?? null;
   if (first && discarded !== null) {
-    const job = { ...work, rollout, turn: mostTurns };
-    const why = deps.whyNot(work, 'each turn of the grader ended without a word of it');
-    deps.record(discardEvent(job, discarded, { evidence: {}, why }, deps.clock.nowMs()));
+    const turn = code === 'grader_failed' ? mostTurns : 0;
+    const reason =
+      turn === 0
+        ? 'its sandbox was lost, and its set-up was not replayed yet in the next one'
+        : 'each turn of the grader ended without a word of it';
+    const { evidence } = discarded;
+    const why = deps.whyNot(work, reason);
+    deps.record(discardEvent({ ...work, rollout, turn }, discarded, { evidence, why }, deps.clock.nowMs()));
   }
   return refusal(code, now);
 }

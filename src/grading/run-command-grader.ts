@@ -1,4 +1,4 @@
-import { undisturbed } from '../calls/next-step.ts';
+import { undisturbed } from '../claiming/undisturbed.ts';
 import { targetOf } from '../claiming/target.ts';
 import { Failure } from '../failure/failure.ts';
 import { aroundGraderMs, type Item } from '../model/grader.ts';

@@ -10,6 +10,7 @@ import type { ClaimStore } from '../ports/fleet/claims.ts';
 import type { LifecycleStore, LossEffect } from '../ports/fleet/lifecycle.ts';
 import type { CallSummary, RolloutRecord } from '../ports/fleet/records.ts';
 import type { RecoveryStore } from '../ports/fleet/recovery.ts';
+import type { SetupStore } from '../ports/fleet/setup.ts';
 
 export type EndRecorder = {
   readonly calls: Pick<CallStore, 'list'>;
@@ -95,6 +96,23 @@ export function recordRecovery(recovery: RecoveryStore, recorder: EndRecorder): 
       const rollout = await recovery.markGone(sandbox);
       if (rollout !== null) await recordLoss(recorder, { kind: 'tainted', rollout });
       return rollout;
+    },
+    restoreRollout: async (found) => {
+      const restored = await recovery.restoreRollout(found);
+      if (typeof restored === 'object')
+        await recordLoss(recorder, { kind: 'tainted', rollout: restored.lost });
+      return restored;
+    },
+  };
+}
+
+/** The same store, whose losses go to the event log: a replay that differs discards its rollout. */
+export function recordReplays(setups: SetupStore, recorder: EndRecorder): SetupStore {
+  return {
+    replay: async (key, generation, ended) => {
+      const replay = await setups.replay(key, generation, ended);
+      if (replay.kind === 'lost') await recordLoss(recorder, { kind: 'tainted', rollout: replay.rollout });
+      return replay;
     },
   };
 }

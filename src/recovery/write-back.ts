@@ -77,11 +77,16 @@ async function doubt(
 
 async function restore(tools: WriteBackTools, found: FoundRollout): Promise<WrittenBack> {
   const restored = await tools.store.restoreRollout(found);
-  if (restored !== 'two_lives') return restored;
+  if (restored !== 'two_lives') return endOf(restored);
   await loseOther(tools, found);
   const again = await tools.store.restoreRollout(found);
-  return again === 'two_lives' ? 'unsure' : again;
+  return again === 'two_lives' ? 'unsure' : endOf(again);
 }
+
+type Restored = Awaited<ReturnType<RecoveryStore['restoreRollout']>>;
+
+const endOf = (restored: Exclude<Restored, 'two_lives'>) =>
+  typeof restored === 'string' ? restored : 'given_up';
 
 /**
  * Its rollout was opened again while it did not answer. What the rollout is now in has half of its state, so it is lost,

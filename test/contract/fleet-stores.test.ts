@@ -1,10 +1,23 @@
-import { runId, sandboxId } from '#src/model/ids.ts';
+import { callId, runId, sandboxId } from '#src/model/ids.ts';
 import { createFakeLifecycleStore } from '../fakes/lifecycle-store.ts';
 import { createFakePoolStore } from '../fakes/pool-store.ts';
+import { FakeSetupStore } from '../fakes/setup-store.ts';
 import { fakeOwner, fakeRollout } from '../fakes/rollout-record.ts';
-import { claimOf, held, keyOf, minute, ownerOf, startWorld } from '../integration/redis/world.ts';
+import {
+  admitOf,
+  claimOf,
+  held,
+  keyOf,
+  minute,
+  ownerOf,
+  recordOf,
+  sandboxOf,
+  settlementOf,
+  startWorld,
+} from '../integration/redis/world.ts';
 import { describeLifecycleStore, run, tenant } from './lifecycle-store.ts';
 import { describePoolStore, template } from './pool-store.ts';
+import { describeSetupStore, endOf, sentBy } from './setup-store.ts';
 
 const nothing = async () => undefined;
 
@@ -93,6 +106,47 @@ describeLifecycleStore('fleet state in a real Redis', async () => {
       await world.step(6 * minute);
     },
     opens: (count) => open(count, () => run, 'rft'),
+    close: () => world.stop(),
+  };
+});
+
+describeSetupStore('the fake of tests', async () => {
+  let setups = new FakeSetupStore([]);
+  return {
+    setups: () => setups,
+    reset: nothing,
+    heals: async (...calls) => {
+      setups = new FakeSetupStore(calls.map((call) => ({ call, sent: sentBy(call), digest: endOf(call) })));
+      return setups.healing;
+    },
+    close: nothing,
+  };
+});
+
+describeSetupStore('fleet state in a real Redis', async () => {
+  const world = await startWorld();
+  const { fleet } = world;
+  const key = keyOf('a');
+  const admit = async (call: string) =>
+    fleet.calls.admit(
+      admitOf(await recordOf(fleet, key), call, { budget: null, setup: { sent: sentBy(call), bytes: 1 } }),
+    );
+  return {
+    setups: () => fleet.setups,
+    reset: () => world.reset(),
+    heals: async (...calls) => {
+      await world.supply(2);
+      await held(fleet, claimOf('a', { face: 'native' }));
+      const ranIn = sandboxOf(await recordOf(fleet, key));
+      for (const call of calls) {
+        await admit(call);
+        await fleet.calls.settle(settlementOf(key, call, { setup: { digest: endOf(call) }, ranIn }));
+      }
+      await admit('never sent');
+      await fleet.calls.unsent(key, callId('never sent'), false);
+      await fleet.lifecycle.lose(ranIn, null, 'evicted', {});
+      return recordOf(fleet, key);
+    },
     close: () => world.stop(),
   };
 });

@@ -4,11 +4,13 @@ import type { RolloutRecord } from '#src/ports/fleet/records.ts';
 import { aRecord } from '../fakes/gateway-core.ts';
 import { fakeRollout } from '../fakes/rollout-record.ts';
 import {
+  admitOf,
   claimOf,
   gradeAsk,
   keyOf,
   minute,
   recordOf,
+  settlementOf,
   sandboxOf,
   startWorld,
   type World,
@@ -23,7 +25,7 @@ afterAll(() => world.stop());
 beforeEach(() => world.reset());
 
 /** How a rollout of the real fleet comes into each state. */
-const ways: Readonly<Record<RolloutState | 'tainted', () => Promise<unknown>>> = {
+const ways: Readonly<Record<RolloutState | 'tainted' | 'healing', () => Promise<unknown>>> = {
   waiting: () => world.fleet.claims.claim(claimOf('a')),
   claimed: async () => {
     await world.supply(1);
@@ -51,6 +53,13 @@ const ways: Readonly<Record<RolloutState | 'tainted', () => Promise<unknown>>> =
     const record = await recordOf(world.fleet, keyOf('a'));
     await world.fleet.lifecycle.lose(sandboxOf(record), null, 'evicted', {});
   },
+  healing: async () => {
+    await ways.claimed();
+    const record = await recordOf(world.fleet, keyOf('a'));
+    await world.fleet.calls.admit(admitOf(record, 's1', { setup: { sent: 'x', bytes: 1 } }));
+    await world.fleet.calls.settle(settlementOf(keyOf('a'), 's1', { setup: { digest: 'end' } }));
+    await world.fleet.lifecycle.lose(sandboxOf(record), null, 'evicted', {});
+  },
 };
 
 const fieldsOf = (record: RolloutRecord) => Object.keys(record).toSorted();
@@ -60,12 +69,14 @@ const names = Object.keys(ways) as readonly (keyof typeof ways)[];
 test.each(names)('a rollout of the real fleet that is %s holds together', async (name) => {
   await ways[name]();
   const record = await recordOf(world.fleet, keyOf('a'));
-  expect(record.state).toBe(name === 'tainted' ? 'active' : name);
+  const stays: Partial<Record<typeof name, RolloutState>> = { tainted: 'active', healing: 'waiting' };
+  expect(record.state).toBe(stays[name] ?? name);
+  expect(record.healing !== null).toBe(name === 'healing');
   expectTrueRecord(record);
 });
 
 describe('the records of tests', () => {
-  const states = names.filter((name) => name !== 'tainted');
+  const states = names.filter((name) => name !== 'tainted' && name !== 'healing');
 
   test.each(states)('hold together as %s', (state) => {
     expectTrueRecord(fakeRollout({ state }));

@@ -21,4 +21,10 @@ export function expectTrueRecord(record: RolloutRecord): void {
   expect(record.score !== null).toBe(verdict === 'scored');
   if (verdict === 'broken') expect(record.broken).not.toBeNull();
   if (discarded !== null) expect(record.barred).toBe(discarded.code);
+  // It heals in line or in a sandbox that is not active yet, and nothing else has become of it.
+  if (record.healing !== null) {
+    expect(record.heals).toBeGreaterThan(0);
+    expect(['waiting', 'claimed']).toContain(state);
+    expect([verdict, record.barred]).toEqual(['open', null]);
+  }
 }

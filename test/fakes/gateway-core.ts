@@ -60,7 +60,7 @@ export class FakeGatewayCore implements GatewayCore {
   close: GatewayCore['close'] = (...args) => this.#answer('close', args, aView());
   environments: GatewayCore['environments'] = () => [];
 
-  putFile: GatewayCore['putFile'] = async (caller, rollout, to, body) => {
+  putFile: GatewayCore['putFile'] = async (caller, rollout, to, body, setup) => {
     const chunks: Uint8Array[] = [];
     try {
       for await (const chunk of body) chunks.push(chunk);
@@ -69,7 +69,7 @@ export class FakeGatewayCore implements GatewayCore {
       throw thrown;
     }
     this.received = Buffer.concat(chunks);
-    return this.#answer('putFile', [caller, rollout, to], { bytes: this.received.length, entries: 1 });
+    return this.#answer('putFile', [caller, rollout, to, setup], { bytes: this.received.length, entries: 1 });
   };
 
   getFile: GatewayCore['getFile'] = async (...args) => {

@@ -41,6 +41,8 @@ export function fakeRollout(given: Partial<RolloutRecord> = {}): RolloutRecord {
     needs: null,
     hadRow: false,
     generation: 1,
+    heals: 0,
+    healing: null,
     ...(state === 'waiting' ? withoutSandbox : inSandbox),
     ...(state === 'closed' || state === 'expired' ? ended(state) : goingOn),
     verdict: given.discarded ? 'discarded' : 'open',

@@ -145,6 +145,7 @@ export function planDisasters(world: World): void {
   if (world.faults.calm) return;
   const chance = new Chance(`seed ${world.seed}`).fork('disasters');
   strikeBeforeGrades(world, chance.fork('before grades'));
+  strikeSetUp(world, chance.fork('set-up'));
   strikeGraders(world, chance.fork('graders'));
   strikeAfterDiscards(world, chance.fork('after discards'));
   cutOff(world, chance.fork('cut off'));
@@ -176,6 +177,25 @@ function strikeBeforeGrades(world: World, chance: Chance): void {
     const owner = ownerKey(run, name);
     const box = world.sandboxes.all().find(({ daemon }) => ownerText(daemon.identity().owner) === owner);
     if (box !== undefined) restart(world, box, 'its sandboxd restarts just before the grade');
+  };
+}
+
+/** How often a sandbox is lost after a call of set-up, and before the policy acts. */
+const lostInSetUpShare = 0.3;
+
+function strikeSetUp(world: World, chance: Chance): void {
+  world.setUp = ({ run, name }) => {
+    if (!chance.happens(lostInSetUpShare)) return;
+    const isRestart = chance.happens(0.4);
+    world.scheduler.after(chance.pick([0, chance.between(1, 400)]), 'fate', 'strikes set-up', () => {
+      const owner = ownerKey(run, name);
+      const box = world.sandboxes.all().find(({ daemon }) => ownerText(daemon.identity().owner) === owner);
+      if (world.faults.over || box === undefined) return;
+      if (isRestart) return restart(world, box, 'its sandboxd restarts in the set-up');
+      const cause = chance.pick(lossCauses);
+      world.faults.note('set-up lost', `ends in the set-up: ${cause}`, { part: box.sandbox });
+      world.engine.end(box.sandbox, cause);
+    });
   };
 }
 

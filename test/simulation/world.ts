@@ -95,6 +95,8 @@ export class World {
   readonly troubles: unknown[] = [];
   /** Told of every policy that begins to think of its last words. */
   lastThought: (plan: PlannedRollout) => void = () => undefined;
+  /** Told of every call of set-up that was answered. */
+  setUp: (plan: PlannedRollout) => void = () => undefined;
   /** Told of every verdict as it is written into an event log. */
   verdictWritten: (event: VerdictEvent) => void = () => undefined;
   /** Told of every grader that begins in a sandbox of its own. */
@@ -223,6 +225,7 @@ export class World {
       gateways: () => this.gateways,
       forgotten: () => redis.replacedMs.length > 0,
       lastThought: (plan) => this.lastThought(plan),
+      setUp: (plan) => this.setUp(plan),
     };
   }
 

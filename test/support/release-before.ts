@@ -11,6 +11,8 @@ const root = join(import.meta.dirname, '../..');
 
 /** What the tests use of its fleet state. Its answers are its own. */
 export type FleetBefore = Pick<FleetState, 'close'> & {
+  readonly claims: Pick<FleetState['claims'], 'claim'>;
+  readonly calls: Pick<FleetState['calls'], 'admit' | 'settle'>;
   readonly lifecycle: Pick<FleetState['lifecycle'], 'lose' | 'expireDue'>;
   readonly grades: Pick<FleetState['grades'], 'begin' | 'score' | 'failed'>;
 };

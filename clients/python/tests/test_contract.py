@@ -30,7 +30,7 @@ from corral.standing import read_standing
 # What each request of the client holds, as `rollout.py` and `client.py` write it.
 SENT: dict[Route, set[str]] = {
     routes.OPEN: {"rollout_id", "attempt", "environment", "item", "group", "step", "labels", "requires"},
-    routes.CALL: {"call_id", "name", "arguments", "timeout_s"},
+    routes.CALL: {"call_id", "name", "arguments", "timeout_s", "setup"},
     routes.EXEC: {
         "call_id",
         "argv",
@@ -44,6 +44,7 @@ SENT: dict[Route, set[str]] = {
         "stdin_base64",
         "binary",
         "max_output_bytes",
+        "setup",
     },
     routes.GRADE: {"sample"},
     routes.FINISH: {"score"},
@@ -124,8 +125,9 @@ def test_each_address_of_the_client_is_one_of_the_gateway(document: Any, route: 
     queries = {each["name"] for each in found["parameters"] if each["in"] == "query"}
     assert ("wait_s" in queries) == route.is_held
     assert ("attempt" in queries) == ("/rollouts/" in route.path)
-    # Each upload is written once; a folder is named in the query.
-    assert ("call_id" in queries) == (route.of == "file" and route.method == "PUT")
+    # Each upload is written once, and may be set-up; a folder is named in the query.
+    is_upload = route.of == "file" and route.method == "PUT"
+    assert {"call_id", "setup"} & queries == ({"call_id", "setup"} if is_upload else set())
     assert ("path" in queries) == (route.path.endswith("/archive"))
     named = {each["name"] for each in found["parameters"] if each["in"] == "path"}
     assert named == set(re.findall(r"{(\w+)}", route.path))

@@ -19,6 +19,13 @@ export {
   Unavailable,
 } from './errors.ts';
 export type { CallResult, Grade, Limits, Opened, Outcome, Verdict } from './results.ts';
-export { type CallOptions, type ExecOptions, type Refusal, Rollout, type RolloutOptions } from './rollout.ts';
+export {
+  type CallOptions,
+  type ExecOptions,
+  type Refusal,
+  Rollout,
+  type RolloutOptions,
+  type SetupOption,
+} from './rollout.ts';
 export { formatToolTypes, type ToolArguments, type TrainingJob } from './tool-types.ts';
 export { version } from './version.ts';

@@ -52,7 +52,15 @@ export type RolloutOptions = {
   readonly client?: Client;
 };
 
-export type CallOptions = {
+export type SetupOption = {
+  /**
+   * Prepares the sandbox for the policy, before its first call. If the sandbox is lost afterwards and before that call, the fleet runs
+   * this again in the next one. Never for what the policy asks for.
+   */
+  readonly setup?: boolean;
+};
+
+export type CallOptions = SetupOption & {
   /** Of the command alone. */
   readonly timeoutS?: number;
   readonly callId?: string;
@@ -181,11 +189,11 @@ export class Rollout<
   }
 
   /** Writes a file, below the workspace or absolute, as the policy's user. Throws Refused if that is impossible. */
-  async write(path: string, data: Uint8Array | string): Promise<void> {
+  async write(path: string, data: Uint8Array | string, { setup = false }: SetupOption = {}): Promise<void> {
     checkPath(path);
     const body = new Uint8Array(typeof data === 'string' ? new TextEncoder().encode(data) : data);
     // Under an id, so that a repeat whose first answer was lost does not put back what a later call has changed.
-    const query = { call_id: `u-${randomUUID()}` };
+    const query = { call_id: `u-${randomUUID()}`, ...(setup && { setup: 'true' }) };
     await this.#act(this.#asked(routes.write, { path }, { body, query, silentS: fileSilentS }));
   }
 
@@ -253,12 +261,13 @@ export class Rollout<
   async #run(
     route: Route,
     body: Json,
-    { timeoutS, callId, signal, probe = false }: CallOptions & Pick<ExecOptions, 'probe'>,
+    { timeoutS, callId, signal, setup, probe = false }: CallOptions & Pick<ExecOptions, 'probe'>,
     read = readCall,
   ): Promise<CallResult> {
     const call = callId ?? `c-${randomUUID()}`;
     const beganMs = performance.now();
-    const text = this.#text({ call_id: call, ...body, timeout_s: timeoutS }, probe);
+    const mark = setup === true ? { setup } : {};
+    const text = this.#text({ call_id: call, ...body, ...mark, timeout_s: timeoutS }, probe);
     const stopping = signal === undefined ? {} : { signal };
     const isNewId = callId === undefined;
     const asked = this.#asked(route, {}, { body: text, isNewId, isProbe: probe, ...stopping });

@@ -64,6 +64,7 @@ export function callRoutes(app: App, core: GatewayCore): void {
         arguments: takeArguments(request),
         timeoutMs: timeoutMsOf(body.timeout_s),
         waitMs: waitMsOf(query.wait_s),
+        ...(body.setup === true && { setup: true }),
       });
       return presentCallResult(result);
     },
@@ -90,6 +91,7 @@ export function callRoutes(app: App, core: GatewayCore): void {
         ...commandOf(body),
         timeoutMs: timeoutMsOf(body.timeout_s),
         waitMs: waitMsOf(query.wait_s),
+        ...(body.setup === true && { setup: true }),
       });
       return answered(request, reply, rollout, result);
     },

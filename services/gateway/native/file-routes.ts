@@ -30,13 +30,14 @@ export function fileRoutes(app: App, core: GatewayCore, maxFileBytes: number): v
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request: FastifyRequest, payload: Readable, done) => done(null, payload));
 
-  const bytesIn = (request: FastifyRequest, rollout: RolloutRef, to: FileIn) => {
+  const bytesIn = (request: FastifyRequest, rollout: RolloutRef, to: FileIn, setup?: string) => {
     if (Number(request.headers['content-length'] ?? 0) > maxFileBytes) throw tooLarge(maxFileBytes);
     return core.putFile(
       callerOf(request, 'native'),
       rollout,
       to,
       limited(chunksOf(request.raw, request.state?.hold ?? null, 'passed_on'), maxFileBytes),
+      setup === 'true',
     );
   };
   const bytesOut = async (
@@ -70,7 +71,8 @@ export function fileRoutes(app: App, core: GatewayCore, maxFileBytes: number): v
       const { params, query } = request;
       const rollout = takeRolloutRef(request, params.id, query);
       const place = placeOf('file', pathOf(params['*']), query);
-      const { bytes } = await bytesIn(request, rollout, { ...place, ...uploadOf(request, query) });
+      const to = { ...place, ...uploadOf(request, query) };
+      const { bytes } = await bytesIn(request, rollout, to, query.setup);
       return { path: place.path, bytes };
     },
   );
@@ -110,10 +112,8 @@ export function fileRoutes(app: App, core: GatewayCore, maxFileBytes: number): v
       const { params, query } = request;
       const rollout = takeRolloutRef(request, params.id, query);
       const place = placeOf('archive', pathOf(query.path), query);
-      const { bytes, entries = 0 } = await bytesIn(request, rollout, {
-        ...place,
-        ...uploadOf(request, query),
-      });
+      const to = { ...place, ...uploadOf(request, query) };
+      const { bytes, entries = 0 } = await bytesIn(request, rollout, to, query.setup);
       return { path: place.path, bytes, entries };
     },
   );

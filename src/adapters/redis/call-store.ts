@@ -10,6 +10,7 @@ import type {
   SpentReason,
   ToldCall,
 } from '#src/ports/fleet/calls.ts';
+import type { SetupEnd } from '#src/ports/fleet/setup.ts';
 import { unknownRollout, evidenceText, recordOf, recordOrNull, epochOf } from './record.ts';
 import { type RunScript, scriptsOver, textOrNull } from './script-runner.ts';
 import type { calls } from './scripts/calls.ts';
@@ -20,17 +21,26 @@ import { callId } from '#src/model/ids.ts';
 import type { Epoch } from '#src/model/rollout.ts';
 import type { CallSummary, RolloutRecord } from '#src/ports/fleet/records.ts';
 
-export function callStore(run: RunScript): CallStore {
+/** `setupBytesOfTenant`: what the set-up of one tenant's open rollouts may fill. */
+export function callStore(run: RunScript, setupBytesOfTenant: number): CallStore {
   const { ask, exchange } = scriptsOver(run);
   return {
     admit: async (request) => {
-      const { reply, texts } = await exchange('admit', admitAsk(request), keptAs(request.arguments));
+      const { setup } = request;
+      const asked = admitAsk(request, setupBytesOfTenant);
+      const { reply, texts } = await exchange(
+        'admit',
+        asked,
+        keptAs(request.arguments),
+        ...(setup === undefined ? [] : [setup.sent ?? '']),
+      );
       return admitReplyOf(reply, texts[0]);
     },
     settle: async (settlement) => {
-      const { answer, arguments: said, output } = settlement;
-      const raw = [answer ?? '', keptAs(said), keptAs(output)];
-      const { reply, texts } = await exchange('settle', settleAsk(settlement), ...raw);
+      const { answer, arguments: said, output, setup } = settlement;
+      const sent = setup?.sent === undefined ? [] : [setup.sent];
+      const raw = [answer ?? '', keptAs(said), keptAs(output), ...sent];
+      const { reply, texts } = await exchange('settle', settleAsk(settlement, setupBytesOfTenant), ...raw);
       if (reply === null) throw unknownRollout(settlement.key);
       const { first, tainted, call, repeated } = reply;
       const { summary, digest } = callOf(call);
@@ -39,9 +49,9 @@ export function callStore(run: RunScript): CallStore {
     },
     overdue: async (graceMs, lookAgainMs, limit) =>
       itemsOf(await ask('overdue-calls', { graceMs, lookAgainMs, limit })).map(
-        ({ rollout, call, lookAgainAtMs }) => {
+        ({ rollout, call, lookAgainAtMs, setup }) => {
           const { summary, digest } = callOf(call);
-          return { rollout: recordOf(rollout), summary, digest, lookAgainAtMs };
+          return { rollout: recordOf(rollout), summary, digest, lookAgainAtMs, setup };
         },
       ),
     withdraw: ({ rollout, summary, lookAgainAtMs }, counted) =>
@@ -53,7 +63,7 @@ export function callStore(run: RunScript): CallStore {
       const { reply, texts } = await exchange('lookup-call', { key, call });
       if (reply === null) return null;
       const repeated = reply.repeated === undefined ? null : repeatedOf(reply.repeated, texts[0]);
-      return { ...callOf(reply.call), repeated };
+      return { ...callOf(reply.call), setup: reply.setup, repeated };
     },
     timeLeft: (key, rolloutMs) => ask('time-left', { key, rolloutMs }),
     list: async (key) => {
@@ -68,8 +78,8 @@ export function callStore(run: RunScript): CallStore {
   };
 }
 
-function admitAsk(request: AdmitRequest) {
-  const { key, call, tool, digest, timeoutMs, idleMs, budget, activation } = request;
+function admitAsk(request: AdmitRequest, mostBytes: number) {
+  const { key, call, tool, digest, timeoutMs, idleMs, budget, activation, setup } = request;
   return {
     key,
     call,
@@ -79,6 +89,7 @@ function admitAsk(request: AdmitRequest) {
     idleMs: Math.round(idleMs),
     budget: budget ?? undefined,
     activation: activation ?? undefined,
+    setup: setup && { bytes: setup.bytes, mostBytes },
   };
 }
 
@@ -95,7 +106,8 @@ function admitReplyOf(reply: AdmitWire, answer: string | undefined): AdmitReply 
     case 'answer_expired':
       return { kind: 'answer_expired', summary: callOf(reply.call).summary };
     case 'conflict':
-      return { kind: 'conflict' };
+    case 'setup_over':
+      return reply;
     case 'refused':
       return { kind: 'refused', reason: reply.reason as SpentReason, rollout: recordOf(reply.rollout) };
     case 'broken':
@@ -140,9 +152,9 @@ function dispatchOf(rollout: RolloutRecord, { again, activated, timeLeftMs }: Di
   return { kind: 'dispatch', rollout, epoch, again, activated, timeLeftMs: timeLeftMs ?? null };
 }
 
-function settleAsk(settlement: Settlement) {
+function settleAsk(settlement: Settlement, mostBytes: number) {
   const { key, call, digest, tool, outcome, code, admitted, exitCode, durationMs, waitedMs } = settlement;
-  const { outputBytes, taint, idleMs, ranIn, backgroundMs, onlyNew } = settlement;
+  const { outputBytes, taint, idleMs, ranIn, backgroundMs, onlyNew, setup } = settlement;
   return {
     key,
     call,
@@ -160,8 +172,14 @@ function settleAsk(settlement: Settlement) {
     idleMs: Math.round(idleMs),
     ranIn,
     onlyNew,
+    setup: setup && setupEndAsk(setup, mostBytes),
   };
 }
+
+const setupEndAsk = ({ digest, bytes }: SetupEnd, mostBytes: number) => ({
+  digest,
+  ...(bytes !== undefined && { bytes, mostBytes }),
+});
 
 const taintAsk = ({ code, evidence, suspected }: NonNullable<Settlement['taint']>) => ({
   code,

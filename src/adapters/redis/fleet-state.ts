@@ -10,6 +10,7 @@ import type { FleetMemory, StateHealth, StateServer } from '#src/ports/fleet/ser
 import type { RecoveryStore } from '#src/ports/fleet/recovery.ts';
 import type { EventKeepers, FleetWatch } from '#src/ports/fleet/watch.ts';
 import type { ReportStore } from '#src/ports/fleet/reports.ts';
+import type { SetupStore } from '#src/ports/fleet/setup.ts';
 import { aliasStore, catalogStore, environmentStore } from './environment-store.ts';
 import { callStore } from './call-store.ts';
 import { claimStore } from './claim-store.ts';
@@ -33,6 +34,7 @@ import { classifyTrouble } from './redis-trouble.ts';
 import { recoveryStore } from './recovery-store.ts';
 import { Replicas } from './replicas.ts';
 import { reportStore } from './report-store.ts';
+import { setupStore } from './setup-store.ts';
 import { prepareScripts, type RunScript, scriptsOver } from './script-runner.ts';
 import type { Timings } from '#src/model/timings.ts';
 import type { Log } from '#src/ports/log.ts';
@@ -59,6 +61,7 @@ type Adoption = 'adopted' | 'already' | 'refused';
 export type FleetState = {
   readonly claims: ClaimStore;
   readonly calls: CallStore;
+  readonly setups: SetupStore;
   readonly lifecycle: LifecycleStore;
   readonly grades: GradeStore;
   readonly controls: ControlStore;
@@ -117,7 +120,7 @@ export async function connectFleetState(options: FleetStateOptions): Promise<Fle
   }
 }
 
-/** Four tenants at once can fill Redis with their rows, one cannot. */
+/** Four tenants at once can fill Redis with their rows, one cannot; of its set-up one may have half as much. */
 async function rowShare(memory: FleetMemory, wantedBytes = Number.MAX_SAFE_INTEGER): Promise<number> {
   const { limitBytes } = await memory.usage();
   return limitBytes === null ? wantedBytes : Math.min(wantedBytes, Math.floor(limitBytes / 4));
@@ -132,7 +135,8 @@ function assemble(
 ): Omit<FleetState, 'memory' | 'watch' | 'health'> {
   return {
     claims: claimStore(run, keys, messages, rowBytesOfTenant),
-    calls: callStore(run),
+    calls: callStore(run, Math.floor(rowBytesOfTenant / 2)),
+    setups: setupStore(run),
     lifecycle: lifecycleStore(run),
     grades: gradeStore(run),
     controls: controlStore(run),

@@ -83,6 +83,8 @@ function createdRecord(request: ClaimRequest, created: Created): RolloutRecord {
     epoch: epochOf(sandbox, boot),
     address: sandboxAddress(address),
     launchType: 'warm',
+    heals: 0,
+    healing: null,
     verdict: 'open',
     discarded: null,
     barred: null,

@@ -3,7 +3,7 @@ import { sandboxId } from '#src/model/ids.ts';
 import { rolloutKey, type RolloutKey } from '#src/model/rollout.ts';
 import type { FoundRollout, RecoveryStore } from '#src/ports/fleet/recovery.ts';
 import { keptOfLabel } from '#src/protocol/rollout/label.ts';
-import { recordOrNull } from './record.ts';
+import { recordOf, recordOrNull } from './record.ts';
 import { type RunScript, scriptsOver, textOrNull } from './script-runner.ts';
 import { itemsOf } from './scripts/contract.ts';
 import { storedTool } from './call-store.ts';
@@ -22,7 +22,10 @@ export function recoveryStore(run: RunScript): RecoveryStore {
       });
       return { redis: kept.redis, sandboxes: new Map(rows) };
     },
-    restoreRollout: (found) => ask('restore-rollout', restoreAsk(found)),
+    restoreRollout: async (found) => {
+      const restored = await ask('restore-rollout', restoreAsk(found));
+      return typeof restored === 'string' ? restored : { lost: recordOf(restored.lost) };
+    },
     restoreReady: async ({ sandbox, template, boot, address }) => {
       await ask('restore-sandbox', { sandbox, template, verdict: 'ready', boot, address });
     },

@@ -11,6 +11,7 @@ import { environments } from './scripts/environments.ts';
 import { grading } from './scripts/grading.ts';
 import { launching } from './scripts/launching.ts';
 import { recovery } from './scripts/recovery.ts';
+import { replays } from './scripts/replays.ts';
 import { reports } from './scripts/reports.ts';
 import { rollouts } from './scripts/rollouts.ts';
 import { sandboxes } from './scripts/sandboxes.ts';
@@ -145,6 +146,7 @@ export const scripts = {
   grading,
   launching,
   recovery,
+  replays,
   reports,
   rollouts,
   sandboxes,
@@ -163,6 +165,7 @@ export const contracts = {
   ...grading,
   ...launching,
   ...recovery,
+  ...replays,
   ...reports,
   ...rollouts,
   ...sandboxes,

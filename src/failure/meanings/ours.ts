@@ -70,9 +70,10 @@ export const noSandbox = {
 /** Why a rollout that had begun can never be scored. */
 export const lostState = {
   sandbox_lost: {
-    means: 'The sandbox no longer exists, and commands had run in it.',
+    means:
+      'The sandbox no longer exists, and commands had run in it that could not be replayed in another: calls that were not [set-up](api.md#set-up), or set-up that cannot be replayed, or ended otherwise in the next sandbox.',
     evidence:
-      '`cause`: one of [these causes](#why-a-sandbox-was-lost), and what the provider reports: `exitCode`, `signal`, `outOfMemoryKills`, `memoryLackedBy`, `lastWords`. For a call in flight: `call`, `sandbox` and `admitted`.',
+      '`cause`: one of [these causes](#why-a-sandbox-was-lost), and what the provider reports: `exitCode`, `signal`, `outOfMemoryKills`, `memoryLackedBy`, `lastWords`. For a call in flight: `call`, `sandbox` and `admitted`. `replay`: why a replay of its set-up failed.',
     operator:
       'Check the cause. `corral_sandboxes_lost_total` counts by cause and effect. A loss of one rollout in a thousand is a good day.',
   },

@@ -27,7 +27,7 @@ export const sections: readonly Section[] = [
   {
     title: 'No sandbox yet',
     intro:
-      'Nothing ran and nothing is tainted. Until its first call a rollout silently moves from one sandbox to another. A request fails with one of these codes only after it has waited as long as it could.',
+      'Nothing ran and nothing is tainted. Until its first call, or its first that is not [set-up](api.md#set-up), a rollout silently moves from one sandbox to another. A request fails with one of these codes only after it has waited as long as it could.',
     codes: codesOf(noSandbox),
   },
   {

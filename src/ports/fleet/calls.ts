@@ -6,6 +6,7 @@ import type { Admitted, Outcome } from '#src/model/outcome.ts';
 import type { CallSummary, RolloutRecord } from './records.ts';
 import type { Epoch, RolloutKey } from '#src/model/rollout.ts';
 import type { ActivationStamp } from './claims.ts';
+import type { KeptSetup, SetupEnd } from './setup.ts';
 
 /**
  * A text of a call as fleet state keeps it for a grader, and how long it is as a whole: bytes of arguments, characters of an
@@ -28,6 +29,8 @@ export type AdmitRequest = {
   readonly activation: ActivationStamp | null;
   /** Kept where the environment's grader looks at calls; left out elsewhere, and where nobody knows them. */
   readonly arguments?: KeptText;
+  /** Its trainer marked it as set-up. */
+  readonly setup?: KeptSetup;
 };
 
 /** Why a call that is in order is not let in: the model's own doing. */
@@ -65,6 +68,8 @@ export type AdmitReply =
   /** Settled, but its bytes are no longer kept. */
   | { readonly kind: 'answer_expired'; readonly summary: CallSummary }
   | { readonly kind: 'conflict' }
+  /** It is marked as set-up, and a call without the mark has come before it. Nothing is changed. */
+  | { readonly kind: 'setup_over' }
   | {
       readonly kind: 'refused';
       readonly reason: SpentReason;
@@ -115,6 +120,8 @@ export type Settlement = {
   /** Kept where the environment's grader looks at calls, while the rollout is open. */
   readonly arguments?: KeptText;
   readonly output?: KeptText;
+  /** Of a call of the set-up, if a replay can repeat its end. */
+  readonly setup?: SetupEnd;
 };
 
 /** `first` is true for exactly one settle of a call; everybody else gets what was stored then. */
@@ -138,12 +145,15 @@ export type OverdueCall = {
   readonly digest: string;
   /** When it is handed out next, on Redis' clock, unless it is sent again or settled before. */
   readonly lookAgainAtMs: number;
+  readonly setup: boolean;
 };
 
 export type RecordedCall = {
   readonly summary: CallSummary;
   readonly digest: string;
   readonly epoch: Epoch | null;
+  /** Whether it is set-up that has not ended. */
+  readonly setup: boolean;
   /** Null: it has not settled yet. */
   readonly repeated: Repeated | null;
 };

@@ -58,8 +58,8 @@ export type GradeBegin =
   /** It does not live there, or not any more: obtain its sandbox, then come back. */
   | { readonly kind: 'waiting' }
   /**
-   * The veto: discarded (its code), expired, or closed without a score. `first`: the last turn ended without a word, and this has
-   * discarded the rollout.
+   * The veto: discarded (its code), expired, or closed without a score. `first`: this has discarded the rollout, because the last turn
+   * ended without a report, or its set-up was not replayed yet.
    */
   | {
       readonly kind: 'barred';

@@ -49,9 +49,11 @@ export interface RecoveryStore {
   /**
    * Writes the rollout, or what its record lacks. `given_up`: the rollout is over, tainted, or lives in another
    * sandbox; this one goes to draining. `two_lives`: it was opened again while this sandbox did not answer, and calls
-   * have run in both; nothing is written.
+   * have run in both; nothing is written. `lost`: its set-up was replayed there, it is unknown how far, and this has discarded it.
    */
-  restoreRollout(found: FoundRollout): Promise<'live' | 'given_up' | 'late' | 'two_lives'>;
+  restoreRollout(
+    found: FoundRollout,
+  ): Promise<'live' | 'given_up' | 'late' | 'two_lives' | { readonly lost: RolloutRecord }>;
   /** To the warm pool; nothing where it is known already. */
   restoreReady(found: FoundSandbox): Promise<void>;
   /**

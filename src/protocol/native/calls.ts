@@ -9,10 +9,22 @@ const base64 = { contentEncoding: 'base64' };
 /** Longest timeout of one command on this face. */
 const longestCommandS = 3600;
 export const longestCommandMs = longestCommandS * 1000;
+const Setup = Type.Optional(
+  Type.Boolean({
+    description:
+      'set-up for the policy, before its first call: if the sandbox is lost until then, another one is given the same state. After a call without it `invalid_request`',
+  }),
+);
 const TimeoutS = Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: longestCommandS }));
 
 export const CallBody = Type.Object(
-  { call_id: Type.String(), name: Type.String(), arguments: Type.Unknown(), timeout_s: TimeoutS },
+  {
+    call_id: Type.String(),
+    name: Type.String(),
+    arguments: Type.Unknown(),
+    timeout_s: TimeoutS,
+    setup: Setup,
+  },
   { ...closed, title: 'ToolCall' },
 );
 
@@ -47,6 +59,7 @@ export const ExecBody = Type.Object(
         description: 'kept of each stream, head and tail; default: limits.output_bytes of the environment',
       }),
     ),
+    setup: Setup,
   },
   { ...closed, title: 'Command' },
 );
@@ -132,10 +145,19 @@ const FolderPath = Type.String({
   minLength: 1,
   description: 'a folder, below the workspace or absolute; out, also one file',
 });
+/** As of a call. */
+const SetupQuery = Type.Optional(
+  Type.Union([Type.Literal('true'), Type.Literal('false')], {
+    description: 'set-up for the policy, before its first call; see `setup` of a command',
+  }),
+);
 export const FileQuery = Type.Object(fileQuery, closed);
-export const FileInQuery = Type.Object({ ...fileQuery, call_id: CallId }, closed);
+export const FileInQuery = Type.Object({ ...fileQuery, call_id: CallId, setup: SetupQuery }, closed);
 export const ArchiveQuery = Type.Object({ ...fileQuery, path: FolderPath }, closed);
-export const ArchiveInQuery = Type.Object({ ...fileQuery, path: FolderPath, call_id: CallId }, closed);
+export const ArchiveInQuery = Type.Object(
+  { ...fileQuery, path: FolderPath, call_id: CallId, setup: SetupQuery },
+  closed,
+);
 export const FileAnswer = Type.Object(
   { path: Type.String(), bytes: Type.Number() },
   { title: 'FileWritten' },

@@ -1,4 +1,5 @@
 import { type Static, type TSchema, Type } from 'typebox';
+import type { LossCause } from '#src/failure/codes.ts';
 import type { Face } from '#src/model/face.ts';
 import {
   bootId,
@@ -98,6 +99,9 @@ const numberOrNull = {
 /** A sum that begins with its first part. */
 const sum = { ...number, read: (text: string | null) => unlessNone(text, numeric) ?? 0 };
 
+/** How often something has happened, which for most is never. */
+const times = { ...sum, write: (value: number) => (value === 0 ? '' : String(value)) };
+
 const durationMs = { ...number, write: (value: number) => String(Math.round(value)) };
 /** ISO 8601 on the native face. */
 const time = { ...number, schema: Type.String(), show: instant };
@@ -191,6 +195,10 @@ export const rolloutFields = {
   boot: { ...wordOrNull(bootId), apart: 'in_epoch' },
   address: { ...wordOrNull(sandboxAddress) },
   launchType: { ...wordOrNull((text) => text as 'warm' | 'cold'), view: 'launch_type' },
+  /** How many sandboxes were lost while only set-up had run; each next one is given its state by a replay (lib/setup.lua). */
+  heals: { ...times, told: Type.Optional(Type.Integer({ minimum: 1 })), over: 'if_short', view: 'heals' },
+  /** Why the last of them was lost, until the replay is done. */
+  healing: wordOrNull((text) => text as LossCause),
 
   // What has become of it: its place, and its verdict.
   state: { ...word((text) => text as RolloutState), over: 'always', view: 'state' },

@@ -8,18 +8,24 @@ import { textOf, type Told, toldFields, toldSchemas } from './fields.ts';
  */
 const RolloutLabel = Type.Object(toldSchemas);
 export type RolloutLabel = Readonly<Static<typeof RolloutLabel>>;
+const HealedLabel = Type.Object({ healed: Type.Unknown() });
 
-/** Without what the rollout has none of. */
+/**
+ * Without what the rollout has none of. Where set-up is replayed the label stands one level deeper: the release before would take
+ * such a sandbox for whole after half a replay, and finds no label there.
+ */
 export function labelText(told: Told): string {
   const has = toldFields.filter((name) => textOf(name, told[name]) !== '');
-  return JSON.stringify(Object.fromEntries(has.map((name) => [name, told[name]])));
+  const label = Object.fromEntries(has.map((name) => [name, told[name]]));
+  return JSON.stringify(told.heals > 0 ? { healed: label } : label);
 }
 
 /** Null where the text is no label: an older sandbox, or one that does not tell the truth. */
 export function parseLabel(text: string | null): RolloutLabel | null {
   try {
     const value: unknown = JSON.parse(text ?? '');
-    return Value.Check(RolloutLabel, value) ? value : null;
+    const label = Value.Check(HealedLabel, value) ? value.healed : value;
+    return Value.Check(RolloutLabel, label) ? label : null;
   } catch {
     return null;
   }

@@ -29,7 +29,8 @@ it.each(Object.entries(routes))('the address of %s is one of the gateway', (_, r
   const queries = operation?.parameters.filter((one) => one.in === 'query').map(({ name }) => name);
   expect(queries?.includes('wait_s')).toBe(route.isHeld);
   expect(queries?.includes('attempt')).toBe(route.path.includes('/rollouts/'));
-  expect(queries?.includes('call_id')).toBe(route.purpose === 'file' && route.method === 'PUT');
+  for (const ofUploads of ['call_id', 'setup'])
+    expect(queries?.includes(ofUploads)).toBe(route.purpose === 'file' && route.method === 'PUT');
 });
 
 it('knows every failure code of the fleet, and no other', () => {

@@ -6,13 +6,20 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Client, Misuse, Refused, RequirementsUnmet, Rollout } from '#clients/typescript/src/index.ts';
+import {
+  Client,
+  Discarded,
+  Misuse,
+  Refused,
+  RequirementsUnmet,
+  Rollout,
+} from '#clients/typescript/src/index.ts';
 import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
 import { append, environments, trainerOn } from './trainer.ts';
 
 /*
- * The client on a real fleet, in the scenarios of the Python client: what the policy does to itself; the job's own mistakes; the end
- * of the trainer.
+ * The client on a real fleet, in the scenarios of the Python client: set-up that is lost; what the policy does to itself; the job's own
+ * mistakes; the end of the trainer.
  */
 
 const root = join(import.meta.dirname, '../../..');
@@ -20,7 +27,7 @@ let corral: FleetOfTest;
 beforeAll(async () => void (corral = await startFleetOfTest({ environments })));
 afterAll(() => corral.stop());
 
-const { client, open, view, inFlight } = trainerOn(() => corral);
+const { client, open, view, killSandbox, inFlight } = trainerOn(() => corral);
 
 describe('a rollout', () => {
   it('survives a gateway that is killed in a command, which runs once', async () => {
@@ -170,6 +177,48 @@ describe('a rollout', () => {
     // The idle time of its environment is 8 s: without heartbeats it would have ended by then.
     await expect.poll(leaseUntilMs).toBeGreaterThan((await leaseUntilMs()) + 8_000);
     expect(Buffer.from(await rollout.read('kept')).toString()).toBe('x\n');
+  });
+});
+
+const epoch = async ({ rolloutId }: Rollout) => (await view(rolloutId))['epoch'];
+
+const lose = async (rollout: Rollout) => {
+  const first = await epoch(rollout);
+  await killSandbox(rollout);
+  await expect.poll(() => epoch(rollout)).not.toEqual(first);
+};
+
+describe('set-up', () => {
+  it('is replayed in the next sandbox if the first one dies before the policy acts', async () => {
+    await using rollout = open('counting');
+    await rollout.write('line', Uint8Array.of(120, 10, 255, 10), { setup: true });
+    await rollout.exec(['sh', '-c', 'cat line - > calls'], { stdin: 'x\n', setup: true });
+    await rollout.call('shell', { command: 'echo x >> calls' }, { setup: true });
+    await lose(rollout);
+    await append(rollout, 1);
+    expect(await rollout.read('calls')).toEqual(new Uint8Array(Buffer.from('x\n\xff\nx\nx\nx\n', 'latin1')));
+    expect((await rollout.grade()).score).toBe(5);
+    expect(await view(rollout.rolloutId)).toMatchObject({ heals: 1 });
+  });
+
+  it('has no score if its replay has other output', async () => {
+    await using rollout = open('counting');
+    await rollout.exec('cat /proc/sys/kernel/random/uuid', { setup: true });
+    await lose(rollout);
+    await expect(rollout.exec('true')).rejects.toMatchObject({ name: 'Discarded', code: 'sandbox_lost' });
+    await expect(rollout.grade()).rejects.toThrow(Discarded);
+  });
+
+  it('ends with the first call that is not marked: a later mark is a mistake, and changes nothing', async () => {
+    await using rollout = open('counting');
+    await rollout.exec('true', { setup: true });
+    await append(rollout, 1);
+    await expect(rollout.exec('rm calls', { setup: true, probe: true })).rejects.toMatchObject({
+      name: 'Misuse',
+      code: 'invalid_request',
+    });
+    await expect(rollout.write('calls', '', { setup: true })).rejects.toThrow(Misuse);
+    expect(Buffer.from(await rollout.read('calls')).toString()).toBe('x\n');
   });
 });
 

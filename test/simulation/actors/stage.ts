@@ -4,6 +4,7 @@ import { ownerKey } from '../invariants/owner-key.ts';
 import { Daemon, type DaemonWorld } from '../sandbox/daemon.ts';
 import type { MakeDaemon } from '../sandbox/sandboxes.ts';
 import type { World } from '../world.ts';
+import { isSetup } from '../trainer/plan.ts';
 import { type Act, type Actor, type Deed, deedAt, planDeed, refusalFor, type Step } from './actor.ts';
 
 /** Where an actor acts: it knows what each rollout's actor does, and does it when its step has come. */
@@ -66,8 +67,13 @@ class ActedDaemon extends Daemon {
   override receive(...given: Parameters<Daemon['receive']>) {
     const [call, { action }] = given;
     if (action.kind === 'grade') this.#act(this.binding.owner?.role === 'grader' ? 'grader' : 'grade');
-    else if (!call.includes(' ')) this.#act('call');
+    else if (!call.includes(' ') && this.#isActors(call)) this.#act('call');
     return super.receive(...given);
+  }
+
+  /** Set-up is its trainer's: no policy acts in it, and its machine may fail. */
+  #isActors(call: string): boolean {
+    return this.#stage.actor === 'honest_fault' || !isSetup(call);
   }
 
   override leftBehind(turn: number) {
@@ -97,7 +103,8 @@ class ActedDaemon extends Daemon {
 
   /** A policy acts by what it runs. A grader's sandbox has files of a policy that ran. */
   #hasRun(owner: string): boolean {
-    return this.#world.truth.executionsOf(owner).some(({ call }) => !call.includes(' '));
+    const ran = this.#world.truth.executionsOf(owner);
+    return ran.some(({ call }) => !call.includes(' ') && !isSetup(call));
   }
 
   #note(rollout: string, step: Step, act: Act): void {

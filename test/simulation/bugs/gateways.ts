@@ -91,6 +91,20 @@ export function madeUpExit(ports: GatewayWorld): GatewayWorld {
   return { ...ports, link: { ...ports.link, call } };
 }
 
+/** The next sandbox is as good as the lost one. */
+export function replaysNothing(ports: GatewayWorld): GatewayWorld {
+  return { ...ports, setups: { replay: async () => ({ kind: 'done' }) } };
+}
+
+/** An adapter marks all that it sends, what its policy does too. */
+export function marksAll(core: GatewayCore): GatewayCore {
+  return {
+    ...core,
+    exec: (caller, request) => core.exec(caller, { ...request, setup: true }),
+    toolCall: (caller, request) => core.toolCall(caller, { ...request, setup: true }),
+  };
+}
+
 /** A failure becomes words that the policy reads. */
 export function tellsTheModel(core: GatewayCore): GatewayCore {
   return {

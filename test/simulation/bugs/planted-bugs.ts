@@ -11,7 +11,9 @@ import {
   heedsNoProbe,
   lostGraderIsZero,
   madeUpExit,
+  marksAll,
   missesArtifacts,
+  replaysNothing,
   seesEverything,
   taintsTheUnsent,
   takesAllForScorable,
@@ -107,7 +109,7 @@ const plantedBugsByName = {
   'a judge that gives no score gives a zero': { gateway: failedJudgeIsZero },
   'a judge that refuses everybody gives a score': { judge: believesRefusals },
   'a rollout that broke its sandbox is discarded': replacing(
-    'if brokenReason and dispatched then',
+    'if brokenReason and dispatched and not isSetupsDoing then',
     'if false then',
   ),
   'every lost sandbox was broken by its policy': { controller: blamesThePolicy },
@@ -168,6 +170,20 @@ const plantedBugsByName = {
   'a discard that may be the policy’s is not marked': {
     actor: 'adversary',
     ...replacing('suspected = ask.suspected, evidence', 'evidence'),
+  },
+  'a set-up mark is taken after the policy has acted': replacing(
+    "if setup and Setup.isOver(id) then return { kind = 'setup_over' } end",
+    '',
+  ),
+  'a replay that ends otherwise is kept': replacing('if step.digest ~= ended.digest then', 'if false then'),
+  'a policy’s call has the mark of set-up': { core: marksAll },
+  'a rollout that heals is graded as it is': {
+    ...replacing('if isHalfHealed then', 'if false then'),
+    gateway: replaysNothing,
+  },
+  'the next sandbox is taken without its set-up': {
+    ...replacing('return replayed == steps\n', 'return true\n'),
+    gateway: replaysNothing,
   },
   // These were real. The first one was found under load, and the simulator was blind for it.
   'a turn of the grader is lost with its answer': replacing(

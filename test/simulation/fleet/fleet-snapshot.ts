@@ -20,6 +20,8 @@ export type RolloutRow = {
   readonly inFlight: number;
   /** The policy broke its own sandbox. */
   readonly broken: boolean;
+  /** It is given its set-up in another sandbox. */
+  readonly healing: boolean;
   /** What closed it; empty while it is open. */
   readonly closedBy: string;
   /** On Redis' clock. */
@@ -84,14 +86,14 @@ for _, run in ipairs({ ${runs} }) do
   for _, id in ipairs(redis.call('ZRANGE', '${keys('rollouts')}' .. run, 0, -1)) do
     local function read(name)
       return redis.call('HMGET', name .. id, 'state', 'sandbox', 'boot', 'discard', 'score', 'dispatched',
-        'claimedAtMs', 'broken', 'closedBy', 'closedAtMs', 'gradeBy', 'gradeUntilMs', 'verdict', 'suspected')
+        'claimedAtMs', 'broken', 'closedBy', 'closedAtMs', 'gradeBy', 'gradeUntilMs', 'verdict', 'suspected', 'healing')
     end
     local values = read('${keys('rollout')}')
     for place, value in ipairs(read('${keys('details')}')) do values[place] = values[place] or value end
     local inFlight = redis.call('SCARD', '${keys('inFlight')}' .. id)
     calls = calls + settled(id, values[1]) - inFlight
     add('r', id, values[1], values[2], values[3], values[4], values[5], values[6], values[7], inFlight, values[8],
-      values[9], values[10], values[11], values[12], values[13], values[14])
+      values[9], values[10], values[11], values[12], values[13], values[14], values[15])
   end
 end
 local boxes = redis.call('SMEMBERS', '${keys('sandboxes')}')
@@ -134,7 +136,7 @@ export function readState(text: string, before: FleetSnapshot | null): FleetSnap
 function rolloutRow(values: readonly string[]): RolloutRow {
   const [, key = '', state = '', sandbox = '', boot = '', discard = '', score = '', dispatched = ''] = values;
   const [claimedAtMs = '0', inFlight = '0', broken = '', closedBy = '', closedAtMs = ''] = values.slice(8);
-  const [by = '', untilMs = '0', verdict = '', suspected = ''] = values.slice(13);
+  const [by = '', untilMs = '0', verdict = '', suspected = '', healing = ''] = values.slice(13);
   return {
     key,
     state,
@@ -148,6 +150,7 @@ function rolloutRow(values: readonly string[]): RolloutRow {
     claimedAtMs: Number(claimedAtMs),
     inFlight: Number(inFlight),
     broken: broken !== '',
+    healing: healing !== '',
     closedBy,
     closedAtMs: Number(closedAtMs),
     turn: Number(untilMs) === 0 ? null : { by, untilMs: Number(untilMs) },

@@ -9,6 +9,7 @@ import { lifecycleStore } from '#src/adapters/redis/lifecycle-store.ts';
 import type { Messages } from '#src/adapters/redis/connection.ts';
 import { poolStore } from '#src/adapters/redis/pool-store.ts';
 import { recoveryStore } from '#src/adapters/redis/recovery-store.ts';
+import { setupStore } from '#src/adapters/redis/setup-store.ts';
 import type { RunScript } from '#src/adapters/redis/script-runner.ts';
 import { fleetKeys } from './real-scripts.ts';
 
@@ -16,6 +17,7 @@ export type ProcessFleet = Pick<
   FleetState,
   | 'claims'
   | 'calls'
+  | 'setups'
   | 'lifecycle'
   | 'grades'
   | 'controls'
@@ -29,7 +31,8 @@ export type ProcessFleet = Pick<
 export function processFleet(run: RunScript, messages: Messages): ProcessFleet {
   return {
     claims: claimStore(run, fleetKeys, messages, Number.MAX_SAFE_INTEGER),
-    calls: callStore(run),
+    calls: callStore(run, Number.MAX_SAFE_INTEGER),
+    setups: setupStore(run),
     lifecycle: lifecycleStore(run),
     grades: gradeStore(run),
     controls: controlStore(run),

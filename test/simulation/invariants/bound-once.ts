@@ -1,4 +1,5 @@
 import type { World } from '../world.ts';
+import { isSetup } from '../trainer/plan.ts';
 import { withinMemory } from './within-memory.ts';
 import type { Invariant } from './inspector.ts';
 
@@ -22,8 +23,8 @@ export const boundOnce: Readonly<Record<string, Invariant>> = {
   'one rollout has run calls in one life of one sandbox only': ({ truth, redis }) => {
     const lives = new Map<string, string>();
     for (const { owner, sandbox, boot, call } of withinMemory(truth, redis)) {
-      // The product's own calls (setup, grader) change nothing that a rollout could lose.
-      if (call.includes(' ')) continue;
+      // The product's own calls (setup, grader) change nothing that a rollout could lose, and its trainer's set-up is replayed.
+      if (call.includes(' ') || isSetup(call)) continue;
       const life = `${sandbox} ${boot}`;
       const before = lives.get(owner) ?? life;
       if (before !== life) return `${owner} ran ${call} in ${life} after calls in ${before}`;

@@ -14,6 +14,7 @@ import { heardOut } from './heard-out.ts';
 import { toldInVain } from './told-in-vain.ts';
 import { toldTheWhole } from './told-the-whole.ts';
 import { turnsAreRun } from './turns-are-run.ts';
+import { setUpFirst } from './set-up-first.ts';
 
 export type Violation = { readonly invariant: string; readonly detail: string };
 
@@ -43,6 +44,7 @@ export function createInspector(world: World): Inspector {
     ...ended,
     ...heardOut,
     ...turnsAreRun,
+    ...setUpFirst,
     ...toldTheWhole,
     ...toldInVain,
     ...stateOnlyMovesOn(),

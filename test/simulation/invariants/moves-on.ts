@@ -35,7 +35,7 @@ function takenBack(before: FleetSnapshot, now: FleetSnapshot): string | null {
     const ended = was.state === 'closed' || was.state === 'expired';
     if (ended && is.state !== was.state) return `${key} was ${was.state}, now ${is.state}`;
     // What is over forgets where it was before it forgets how it ended.
-    if (was.dispatched && is.sandbox !== was.sandbox && !(ended && is.sandbox === ''))
+    if (was.dispatched && is.sandbox !== was.sandbox && !is.healing && !(ended && is.sandbox === ''))
       return `${key} left ${was.sandbox} for "${is.sandbox}" after a dispatch`;
   }
   return null;

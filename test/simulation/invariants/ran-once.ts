@@ -2,6 +2,7 @@ import type { Execution } from '../sandbox/truth.ts';
 import type { World } from '../world.ts';
 import { ownerKey } from './owner-key.ts';
 import type { Ledger, Request } from '../trainer/ledger.ts';
+import { isSetup } from '../trainer/plan.ts';
 import { withinMemory } from './within-memory.ts';
 import type { Invariant } from './inspector.ts';
 
@@ -15,7 +16,7 @@ export const ranOnce: Readonly<Record<string, Invariant>> = {
     for (const execution of withinMemory(truth, redis)) {
       // A sandbox that is swapped away before the first dispatch has had its setup; so has the next.
       if (execution.call.startsWith('corral setup')) continue;
-      const name = `${execution.owner} ${execution.call}`;
+      const name = nameOf(execution);
       const first = seen.get(name);
       if (first !== undefined) return `${name} ran in ${first.sandbox} and again in ${execution.sandbox}`;
       seen.set(name, execution);
@@ -53,6 +54,11 @@ export const ranOnce: Readonly<Record<string, Invariant>> = {
     return `${answered.request.call} with other arguments was answered with "${answered.output}"`;
   },
 };
+
+/** Set-up runs once in each sandbox, and what the policy does once in the rollout. */
+function nameOf({ owner, call, sandbox, boot }: Execution): string {
+  return isSetup(call) ? `${owner} ${call} in ${sandbox} ${boot}` : `${owner} ${call}`;
+}
 
 /** Redis has forgotten the first of the two, and so have all sandboxes: it had not run, or in one that is gone. */
 function isForgotten({ truth, redis }: World, { rollout, planned, call, toldMs }: Request): boolean {

@@ -1,4 +1,5 @@
 import type { TellsRollout } from '../sandbox/truth.ts';
+import { askedToken } from '../sandbox/command.ts';
 import type { World } from '../world.ts';
 import type { Invariant } from './inspector.ts';
 
@@ -32,7 +33,8 @@ function wrongIn({ truth }: World, { owner, sandbox, boot, rollout, atMs }: Tell
     const told = calls.find(({ id }) => id === call);
     if (told === undefined) return `${call} ran, and was not told`;
     if (told.truncated) return `${call} was cut, and is short`;
-    if (!JSON.stringify(told.arguments).includes(token)) return `${call} was told with other arguments`;
+    if (!JSON.stringify(told.arguments).includes(askedToken(token)))
+      return `${call} was told with other arguments`;
     if (!(told.output ?? '').includes(token)) return `${call} was told with another output`;
   }
   return null;

@@ -123,6 +123,12 @@ export class Daemon {
     this.binding.requireBound(asker);
   }
 
+  put(path: string, text: string): void {
+    const { scheduler, truth } = this.#world;
+    this.files.set(path, text);
+    truth.uploads.push({ sandbox: this.sandbox, boot: this.boot, path, text, atMs: scheduler.nowMs });
+  }
+
   /** Resolves when the call is over. */
   async over(entry: JournalEntry): Promise<void> {
     await this.#ends.get(entry.callId);
@@ -148,7 +154,7 @@ export class Daemon {
 
   #run(call: string, request: CallRequest, cancel: AbortSignal): Promise<RawAnswer> {
     const { scheduler, truth } = this.#world;
-    const run = runOf(request);
+    const run = runOf(request, this.sandbox);
     const startedMs = scheduler.nowMs;
     const owner = ownerText(this.binding.owner);
     const execution = {

@@ -91,7 +91,7 @@ async function filesOf({ path, form }: FileIn, bytes: Buffer): Promise<Files> {
 
 function putFiles(daemon: Daemon, files: Files): number {
   daemon.journal.requireUngraded();
-  for (const [path, text] of files) daemon.files.set(path, text);
+  for (const [path, text] of files) daemon.put(path, text);
   return files.reduce((sum, [, text]) => sum + text.length, 0);
 }
 

@@ -18,6 +18,13 @@ export type Execution = {
   struck: boolean;
 };
 
+/** A file that was written into a life from outside. */
+export type Upload = Pick<Execution, 'sandbox' | 'boot'> & {
+  readonly path: string;
+  readonly text: string;
+  readonly atMs: number;
+};
+
 export type Life = {
   readonly sandbox: string;
   readonly boot: string;
@@ -40,6 +47,7 @@ export class Truth {
   readonly executions: Execution[] = [];
   readonly lives: Life[] = [];
   readonly tellings: TellsRollout[] = [];
+  readonly uploads: Upload[] = [];
   /** Rollouts whose policy used up its sandbox's memory beside its calls. */
   readonly broken = new Set<string>();
   /** Sandboxes of which somebody, after a call was sent, could not know whether it had arrived. */

@@ -32,6 +32,8 @@ export type Request = {
   readonly call: string;
   /** It carries other arguments than an earlier one of the same id, to see whether that is noticed. */
   readonly conflicting: boolean;
+  /** It is marked as set-up, and comes too late for that. */
+  readonly late: boolean;
   /** Calls that a grade names as the rollout's. */
   readonly named: readonly string[];
   readonly sentMs: number;

@@ -4,7 +4,7 @@ import { commandMs, idleMs, requestMs } from '../environment.ts';
 import { commandText } from '../sandbox/command.ts';
 import { type TrainerSession, toldOf } from './session.ts';
 import type { Ending, Told } from './ledger.ts';
-import type { PlannedCall, PlannedEnd } from './plan.ts';
+import { isSetup, type PlannedCall, type PlannedEnd } from './plan.ts';
 import { wordsFor } from './words.ts';
 
 /** How long a request waits in a rollout that has its sandbox; a longer command is attached to, as a lost answer is. */
@@ -24,6 +24,8 @@ export async function driveNative(session: TrainerSession): Promise<Ending> {
   const opened = await session.withRetries(() => open(session));
   if (opened.kind !== 'view') return { kind: 'discarded', why: wordsFor(opened) };
   if (plan.vanishes && world.chance.happens(diesAfterOpening)) return { kind: 'given_up' };
+  const unready = await setUp(session);
+  if (unready !== null) return discarded(session, unready);
   const [first] = plan.waves.flat();
   const fate = world.chance.fork('gives up');
   if (first !== undefined && fate.happens(givesUp)) return giveUp(session, first, fate);
@@ -37,6 +39,7 @@ export async function driveNative(session: TrainerSession): Promise<Ending> {
     if (endsNow !== null) return { kind: 'given_up' };
     const failed = told.find((one) => one.kind !== 'answer');
     if (failed !== undefined) return discarded(session, failed);
+    if (index === 0 && plan.lateSetup !== null) await sendLate(session, plan.lateSetup);
   }
   world.lastThought(plan);
   await think(session, plan.waves.length);
@@ -66,6 +69,21 @@ function cancel(session: TrainerSession, { call: name }: PlannedCall): Promise<T
 
 /** A trainer that dies after it has opened its rollouts leaves what they were given to whoever tidies up. */
 const diesAfterOpening = 0.4;
+
+/** Runs its calls one after the other; returns the failure of the first that failed, or null. */
+async function setUp(session: TrainerSession): Promise<Told | null> {
+  for (const [index, planned] of session.plan.setup.entries()) {
+    const told = await call(session, planned, index === 0 ? requestMs : shortWaitMs);
+    if (told.kind !== 'answer') return told;
+    session.world.setUp(session.plan);
+  }
+  return null;
+}
+
+/** A mark that comes after the policy has acted is refused, and changes nothing. */
+function sendLate(session: TrainerSession, planned: PlannedCall): Promise<Told> {
+  return session.withRetries(() => send(session, planned, shortWaitMs, true));
+}
 
 /** What its verdict is, too, belongs into the trainer's books. */
 async function discarded(session: TrainerSession, failed: Told): Promise<Ending> {
@@ -106,10 +124,26 @@ async function call(session: TrainerSession, planned: PlannedCall, waitMs: numbe
   }
 }
 
-function send(session: TrainerSession, planned: PlannedCall, waitMs: number): Promise<Told> {
+/** It waits for its sandbox, however long the request is. */
+function upload(session: TrainerSession, planned: PlannedCall): Promise<Told> {
+  const { call, command } = planned;
+  const to = { path: call, user: 'policy', form: 'file', call: callId(call) } as const;
+  return session.ask('call', call, { planned }, async (core) => {
+    const { bytes } = await core.putFile(session.caller, refOf(session), to, oneChunk(command.token), true);
+    return { kind: 'answer', output: `${bytes} bytes`, replayed: false };
+  });
+}
+
+async function* oneChunk(text: string): AsyncIterable<Uint8Array> {
+  yield Buffer.from(text);
+}
+
+function send(session: TrainerSession, planned: PlannedCall, waitMs: number, late = false): Promise<Told> {
+  if (planned.kind === 'upload') return upload(session, planned);
   const command = commandText(planned.command);
-  const asked = { rollout: refOf(session), call: callId(planned.call), waitMs };
-  return session.ask('call', planned.call, { planned }, async (core) => {
+  const setup = isSetup(planned.call);
+  const asked = { rollout: refOf(session), call: callId(planned.call), waitMs, setup };
+  return session.ask('call', planned.call, { planned, late }, async (core) => {
     const result =
       planned.kind === 'exec'
         ? await core.exec(session.caller, { ...asked, argv: ['sh', '-c', command], timeoutMs: commandMs })

@@ -4,7 +4,8 @@ import type { Command } from '../sandbox/command.ts';
 
 export type PlannedCall = {
   readonly call: string;
-  readonly kind: 'command' | 'bad_arguments' | 'exec';
+  /** `upload`: a file of its trainer's, with its name and its token in it. */
+  readonly kind: 'command' | 'bad_arguments' | 'exec' | 'upload';
   readonly tool: 'run' | 'look' | 'look_twice';
   readonly command: Command;
 };
@@ -25,6 +26,10 @@ export type PlannedRollout = {
   readonly thinkMs: readonly number[];
   /** Its job is cancelled when a connection is lost: nobody asks for it again. */
   readonly vanishes: boolean;
+  /** What its trainer runs before the first wave, one after the other. */
+  readonly setup: readonly PlannedCall[];
+  /** A call that its trainer marks as set-up after the first wave; null: none. */
+  readonly lateSetup: PlannedCall | null;
   /** Waves of calls; the calls of a wave are sent together. */
   readonly waves: readonly (readonly PlannedCall[])[];
   /** Whether its own answer is right; only graders of text look. */
@@ -65,6 +70,7 @@ function planRollout(chance: Chance, index: number, environments: readonly strin
   return {
     name,
     face,
+    ...planSetup(chance.fork('set-up'), face, name),
     end: face === 'rft' ? null : planEnd(chance, waves.length),
     run: chance.pick(['run-1', 'run-1', 'run-2']),
     environment: chance.pick(environments),
@@ -76,6 +82,43 @@ function planRollout(chance: Chance, index: number, environments: readonly strin
     right: chance.happens(0.5),
   };
 }
+
+/** Drawn apart, so that the rest of a seed's story does not depend on it. */
+function planSetup(
+  chance: Chance,
+  face: PlannedRollout['face'],
+  name: string,
+): Pick<PlannedRollout, 'setup' | 'lateSetup'> {
+  if (face === 'rft' || !chance.happens(setupShare)) return { setup: [], lateSetup: null };
+  const setup = Array.from({ length: chance.between(1, 3) }, (_, at) => {
+    const planned = setupCall(chance, `${name}-setup${at + 1}`);
+    return at > 0 && chance.happens(0.4) ? uploadInstead(planned) : planned;
+  });
+  return {
+    setup,
+    lateSetup: chance.happens(lateSetupShare) ? setupCall(chance, `${name}-setup-late`) : null,
+  };
+}
+
+const setupShare = 0.7;
+const lateSetupShare = 0.3;
+/** How much of it ends otherwise in each sandbox. */
+const differsShare = 0.15;
+
+function setupCall(chance: Chance, call: string): PlannedCall {
+  const runMs = chance.happens(0.7) ? chance.between(5, 400) : chance.between(400, 2_000);
+  const command = { token: `ran ${call}`, runMs, exitCode: chance.pick([0, 0, 1]), exhausts: false };
+  return { call, kind: 'exec', tool: 'run', command: { ...command, differs: chance.happens(differsShare) } };
+}
+
+const uploadInstead = (planned: PlannedCall): PlannedCall => ({
+  ...planned,
+  kind: 'upload',
+  command: { ...planned.command, differs: false },
+});
+
+/** Whether a call of this name is set-up, and not the policy's. */
+export const isSetup = (call: string): boolean => call.includes('-setup');
 
 /** Most trainers that cannot say when a rollout ends are those whom this product is for. */
 const nativeShare = 0.3;

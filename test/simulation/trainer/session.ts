@@ -16,6 +16,8 @@ export type TrainerWorld = PlatformWorld & {
   readonly forgotten: () => boolean;
   /** Fate hears when a policy begins to think of its last words, which is when only the grader's veto is left. */
   readonly lastThought: (plan: PlannedRollout) => void;
+  /** Fate hears of each call of set-up that was answered: until the policy acts a loss may be healed. */
+  readonly setUp: (plan: PlannedRollout) => void;
 };
 
 /** The platforms send a request again this often when it got a 5xx or no answer, and then discard the rollout. */
@@ -23,7 +25,7 @@ const retries = 3;
 /** A controller has looked for leases that are over by then. */
 const lateMs = 15_000;
 
-export type Sent = Partial<Pick<Request, 'planned' | 'conflicting' | 'named'>>;
+export type Sent = Partial<Pick<Request, 'planned' | 'conflicting' | 'late' | 'named'>>;
 
 /** What every trainer does with its requests: sends them to some gateway, writes down what it was told, and retries. */
 export class TrainerSession {
@@ -47,7 +49,7 @@ export class TrainerSession {
     ask: (core: GatewayCore) => Promise<Told>,
   ): Promise<Told> {
     const { ledger, story, clock } = this.world;
-    const { planned = null, conflicting = false, named = [] } = sent;
+    const { planned = null, conflicting = false, late = false, named = [] } = sent;
     const sentMs = clock.monotonicMs();
     const request = ledger.asked({
       rollout: this.plan,
@@ -55,6 +57,7 @@ export class TrainerSession {
       planned,
       call: name,
       conflicting,
+      late,
       named,
       sentMs,
     });

@@ -63,6 +63,8 @@ class Asked:
     """Whether it is an adapter's own question, whose refusal says nothing of the rollout."""
     is_new_id: bool = False
     """Whether no other call can have its id: the client made it, or the fleet has accepted this one."""
+    is_setup: bool = False
+    """Whether it prepares the sandbox for the policy, and may run again in another one."""
     troubles: list[CorralError] = field(default_factory=list[CorralError])
     """What stands in its way now, the latest last; empty while all is well. Whoever stops waiting then was not kept waiting
     by the command."""

@@ -116,6 +116,7 @@ class Rollout:
         self._finishing: asyncio.Task[None] | None = None
         self._is_over = False
         self._is_served = False
+        self._takes_setup = True
         self._barred: CorralError | None = None
         self._misused: Misuse | None = None
         self._given_up: Final[set[asyncio.Task[None]]] = set()
@@ -136,6 +137,11 @@ class Rollout:
     def discarded(self) -> CorralError | None:
         """Why this rollout has no score, as far as this process has been told; None while nothing has failed."""
         return self._barred or self._misused
+
+    @property
+    def takes_setup(self) -> bool:
+        """Whether `setup=True` may be said: it is `Misuse` after the first request without it."""
+        return self._takes_setup
 
     async def open(self) -> Opened:
         """Takes its place in line. Every use does so by itself; call it to be early, or to have a wrong key said now."""
@@ -160,6 +166,7 @@ class Rollout:
         binary: bool = False,
         max_output_bytes: int | None = None,
         probe: bool = False,
+        setup: bool = False,
         call_id: str | None = None,
     ) -> CallResult:
         """Runs a command in the sandbox: text by `bash -c` (`sh -c` if the image has no bash), or an argv.
@@ -168,7 +175,9 @@ class Rollout:
         `merge`: stderr comes in `stdout`, in the order of writing.
         `binary`: the result has `stdout_bytes` and `stderr_bytes`.
         `max_output_bytes`: kept of each stream, 10 MiB at most; without it what the environment keeps.
-        `probe`: an adapter's own question to the sandbox. If it is `Misuse`, the rollout can still be graded."""
+        `probe`: an adapter's own question to the sandbox. If it is `Misuse`, the rollout can still be graded.
+        `setup`: prepares the sandbox for the policy, before its first call. If the sandbox is lost after it and before that call,
+        the fleet runs it again in the next one. Never for what the policy asks for."""
         argv = [command] if isinstance(command, str) else list(command)
         given = stdin_fields(stdin)
         check_command(argv, env or {}, [cwd or "", *given.values()])
@@ -182,6 +191,7 @@ class Rollout:
             **({"merge": True} if merge else {}),
             **({"binary": True} if binary else {}),
             **({} if max_output_bytes is None else {"max_output_bytes": max_output_bytes}),
+            **({"setup": True} if setup else {}),
         }
         read = read_binary_call if binary else read_call
         return await self._run(EXEC, body, timeout_s, call_id, read=read, is_probe=probe)
@@ -192,29 +202,34 @@ class Rollout:
         arguments: Mapping[str, Any] | str,
         *,
         timeout_s: float | None = None,
+        setup: bool = False,
         call_id: str | None = None,
     ) -> CallResult:
         """Calls a tool of the environment. Give the model's arguments as it wrote them: what is wrong in them is told to
-        the model (`refused`, with the text in `output`), and is no error."""
+        the model (`refused`, with the text in `output`), and is no error. `setup`: as of `exec`; then they are the trainer's
+        own, and what is wrong in them is `Misuse`."""
         check_bounds(timeout_s, call_id)
-        return await self._run(CALL, {"name": name, "arguments": readable(arguments)}, timeout_s, call_id)
+        body = {"name": name, "arguments": readable(arguments), **({"setup": True} if setup else {})}
+        return await self._run(CALL, body, timeout_s, call_id)
 
     async def read(self, path: str, *, most_bytes: int = LONGEST_FILE_BYTES) -> bytes:
         """A file's bytes; below the workspace, or absolute. Raises Refused where it is not there, no file, or larger."""
         check_path(path)
         return await self._taken(self._asked(READ, path=path, most_bytes=most_bytes, silent_s=FILE_SILENT_S))
 
-    async def write(self, path: str, data: bytes | str) -> None:
-        """Writes a file, below the workspace or absolute, as the policy's user. Raises Refused where that cannot be."""
+    async def write(self, path: str, data: bytes | str, *, setup: bool = False) -> None:
+        """Writes a file, below the workspace or absolute, as the policy's user. Raises Refused where that cannot be.
+        `setup`: as of `exec`."""
         check_path(path)
         content = data.encode(errors="replace") if isinstance(data, str) else data
-        await self._act(self._put(WRITE, content, path=path))
+        await self._act(self._put(WRITE, content, setup=setup, path=path))
 
-    async def upload_dir(self, source: str | Path, target: str) -> None:
-        """Puts what is in a folder of this machine into one of the sandbox, as the policy's user, with modes and links."""
+    async def upload_dir(self, source: str | Path, target: str, *, setup: bool = False) -> None:
+        """Puts what is in a folder of this machine into one of the sandbox, as the policy's user, with modes and links.
+        `setup`: as of `exec`."""
         check_path(target)
         packed = await self._of_this_machine(pack, source)
-        await self._act(self._put(UPLOAD, packed, query={"path": target}))
+        await self._act(self._put(UPLOAD, packed, setup=setup, query={"path": target}))
 
     async def download_dir(
         self, source: str, target: str | Path, *, most_bytes: int = LONGEST_FILE_BYTES
@@ -298,7 +313,8 @@ class Rollout:
         call = call_id or f"c-{uuid.uuid4().hex}"
         timing = {} if timeout_s is None else {"timeout_s": timeout_s}
         named = {"call_id": call, **body, **timing}
-        asked = self._asked(route, body=named, is_probe=is_probe, is_new_id=not call_id)
+        is_setup = body.get("setup", False)
+        asked = self._asked(route, body=named, is_probe=is_probe, is_new_id=not call_id, is_setup=is_setup)
         began_s = time.monotonic()
         try:
             reply = await self._settled(asked, call)
@@ -377,10 +393,12 @@ class Rollout:
             return
         let_go(self._held)
 
-    def _put(self, route: Route, content: bytes, **names: Any) -> Asked:
+    def _put(self, route: Route, content: bytes, *, setup: bool, **names: Any) -> Asked:
         """Under an id, so that a repeat whose first answer was lost does not put back what a later call has changed."""
-        query = {"call_id": f"u-{uuid.uuid4().hex}", **names.pop("query", {})}
-        return self._asked(route, query=query, content=content, silent_s=FILE_SILENT_S, **names)
+        mark = {"setup": "true"} if setup else {}
+        query = {"call_id": f"u-{uuid.uuid4().hex}", **mark, **names.pop("query", {})}
+        rest = {"silent_s": FILE_SILENT_S, "is_setup": setup}
+        return self._asked(route, query=query, content=content, **rest, **names)
 
     async def _taken(self, asked: Asked) -> bytes:
         answer = (await self._act(asked)).answer
@@ -390,6 +408,7 @@ class Rollout:
         return answer.content
 
     async def _act(self, asked: Asked) -> Reply:
+        self._takes_setup = self._takes_setup and asked.is_setup
         began_s = time.monotonic()
         try:
             await self.open()

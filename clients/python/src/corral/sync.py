@@ -140,6 +140,10 @@ class Rollout:
     def discarded(self) -> CorralError | None:
         return self.asynchronous.discarded
 
+    @property
+    def takes_setup(self) -> bool:
+        return self.asynchronous.takes_setup
+
     def open(self) -> Opened:
         return _wait(self.asynchronous.open())
 
@@ -156,6 +160,7 @@ class Rollout:
         binary: bool = False,
         max_output_bytes: int | None = None,
         probe: bool = False,
+        setup: bool = False,
         call_id: str | None = None,
     ) -> CallResult:
         return _wait(
@@ -170,6 +175,7 @@ class Rollout:
                 binary=binary,
                 max_output_bytes=max_output_bytes,
                 probe=probe,
+                setup=setup,
                 call_id=call_id,
             )
         )
@@ -180,18 +186,21 @@ class Rollout:
         arguments: Mapping[str, Any] | str,
         *,
         timeout_s: float | None = None,
+        setup: bool = False,
         call_id: str | None = None,
     ) -> CallResult:
-        return _wait(self.asynchronous.call(name, arguments, timeout_s=timeout_s, call_id=call_id))
+        return _wait(
+            self.asynchronous.call(name, arguments, timeout_s=timeout_s, setup=setup, call_id=call_id)
+        )
 
     def read(self, path: str, *, most_bytes: int = LONGEST_FILE_BYTES) -> bytes:
         return _wait(self.asynchronous.read(path, most_bytes=most_bytes))
 
-    def write(self, path: str, data: bytes | str) -> None:
-        _wait(self.asynchronous.write(path, data))
+    def write(self, path: str, data: bytes | str, *, setup: bool = False) -> None:
+        _wait(self.asynchronous.write(path, data, setup=setup))
 
-    def upload_dir(self, source: str | Path, target: str) -> None:
-        _wait(self.asynchronous.upload_dir(source, target))
+    def upload_dir(self, source: str | Path, target: str, *, setup: bool = False) -> None:
+        _wait(self.asynchronous.upload_dir(source, target, setup=setup))
 
     def download_dir(
         self, source: str, target: str | Path, *, most_bytes: int = LONGEST_FILE_BYTES

@@ -201,6 +201,7 @@ class CorralRuntime(vf.Runtime):
         self.functions: Final[list[Any]] = job["functions"]
         self._is_graded_here: Final = job["grader"] is None
         self._is_graded = False
+        self._has_agent = False
         self._data: Final = data
         self._workdir: Final = data.workdir
         image = data.image or rollout.environment
@@ -210,7 +211,16 @@ class CorralRuntime(vf.Runtime):
     async def start(self) -> None:
         """Returns with a sandbox at hand: its place in line must not count as the agent's time, which ends in a score."""
         with self.told():
-            await self.rollout.exec(["true"])
+            await self.rollout.exec(["true"], setup=True)
+
+    async def prepare_execution(self, routes: list[str] | None) -> None:
+        """What verifiers calls right before the agent starts."""
+        self._has_agent = True
+
+    @property
+    def _mark(self) -> bool:
+        """Whether what is done now prepares the sandbox: the fleet may run it again in another one."""
+        return not self._has_agent and self.rollout.takes_setup
 
     async def teardown(self) -> None:
         await self.rollout.finish()
@@ -219,7 +229,11 @@ class CorralRuntime(vf.Runtime):
         with self.told():
             try:
                 result = await self.rollout.exec(
-                    argv, env=self.process_env(env), cwd=self._workdir, timeout_s=LONGEST_COMMAND_S
+                    argv,
+                    env=self.process_env(env),
+                    cwd=self._workdir,
+                    timeout_s=LONGEST_COMMAND_S,
+                    setup=self._mark,
                 )
             except Refused as refused:
                 return vf.ProgramResult(126, "", str(refused))
@@ -233,13 +247,19 @@ class CorralRuntime(vf.Runtime):
     async def write(self, path: str, data: bytes) -> None:
         placed = self._placed(path)
         with self.told():
+            # Set-up with an upload that was refused is not replayed.
+            if self._mark:
+                await self._make_folder_of(placed)
             try:
-                await self.rollout.write(placed, data)
+                await self.rollout.write(placed, data, setup=self._mark)
             except Refused as refused:
                 if refused.evidence.get("errno") != "ENOENT":
                     raise
-                await self.rollout.exec(["mkdir", "-p", "--", str(PurePosixPath(placed).parent)])
-                await self.rollout.write(placed, data)
+                await self._make_folder_of(placed)
+                await self.rollout.write(placed, data, setup=self._mark)
+
+    async def _make_folder_of(self, path: str) -> None:
+        await self.rollout.exec(["mkdir", "-p", "--", str(PurePosixPath(path).parent)], setup=self._mark)
 
     def _placed(self, path: str) -> str:
         return path if self._workdir is None else str(PurePosixPath(self._workdir) / path)

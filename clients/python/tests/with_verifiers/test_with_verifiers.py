@@ -129,6 +129,26 @@ async def test_of_four_episodes_the_one_that_loses_its_sandbox_has_no_reward_or_
         expect_report(fleet, run, lost=False)
 
 
+async def test_killed_between_calls_of_its_set_up_it_is_scored_in_the_next_sandbox(
+    fleet: Fleet, run: str, model: ScriptedModel
+):
+    names: list[str] = []
+
+    async def disturb(rollout: str) -> None:
+        def prepares() -> bool:
+            told = fleet.rollout(rollout, run)
+            return not told.get("in_flight") and len(told["calls"]) == 4
+
+        await asyncio.to_thread(eventually, prepares, "its task is set up")
+        await asyncio.to_thread(fleet.kill_sandbox_of, rollout)
+        names.append(rollout)
+
+    env = environment("counting", "preparing_tasks")
+    assert rewards(await play(env, model, [[], [APPEND]], disturb)) == [2, 3]
+    assert [fleet.rollout(name, run)["heals"] for name in names] == [1]
+    assert fleet.report(run)["discarded"] == 0
+
+
 @pytest.mark.seeds
 @pytest.mark.parametrize("seed", SEEDS)
 async def test_faults_by_chance_make_no_false_zero_and_run_nothing_twice(

@@ -1,4 +1,4 @@
--- requires: call, ending, outage, over, record, repeat, rollout, run, verdict
+-- requires: call, ending, outage, over, record, repeat, rollout, run, setup, verdict
 -- Tool calls: received → dispatched → settled, once each.
 
 -- The time that a rollout has left. Outages are not charged to the policy, even if no gateway has reported them yet. Before
@@ -11,9 +11,9 @@ end
 
 -- May this call be sent? received → dispatched. A recorded call gets its record, whatever the rollout has come to
 -- since; a new one only goes out in an active rollout that is not barred and has budget and time left.
-script('admit', function(ask, texts)
+script('admit', function(ask, texts, redisRun)
   local id, call, tool, digest, timeoutMs, idleMs = ask.key, ask.call, ask.tool, ask.digest, ask.timeoutMs, ask.idleMs
-  local budget, activation, arguments = ask.budget, ask.activation, texts[1]
+  local budget, activation, arguments, setupSent = ask.budget, ask.activation, texts[1], texts[2]
   -- The most frequent script: it reads the whole rollout once.
   local has = Rollout.fieldsOf(key.rollout .. id)
   local state = has.state
@@ -62,10 +62,16 @@ script('admit', function(ask, texts)
     return dispatched(true, false)
   end
 
-  -- Bind and setup are done: claimed → active, if the sandbox is still the one that was bound.
+  -- Bind and setup are done: claimed → active, if the sandbox is still the one that was bound. One that heals is active again when
+  -- all of its set-up was replayed there.
   local activated = false
   local function activate()
     if not activation or activation.generation ~= tonumber(has.generation) or activation.boot ~= has.boot then return false end
+    if has.healing then
+      if not Setup.isReplayed(id, has.generation) or Setup.obstacle(id, redisRun) then return false end
+      Setup.endHealing(id)
+      has.healing = nil
+    end
     Rollout.write(id, 'state', 'active', 'activeAtMs', nowMs)
     redis.call('ZREM', key.grants, id)
     has.activeAtMs, activated = nowMs, true
@@ -83,12 +89,15 @@ script('admit', function(ask, texts)
     if budget and redis.call('SCARD', key.inFlight .. id) >= mostAtOnce then return 'too_many_at_once' end
   end
 
+  local setup = ask.setup and Setup.isSure(has.placedAtMs) and ask.setup or nil
+
   local function dispatch()
+    if setup then Setup.begin(id, call, has.hardEndMs, redisRun, setupSent, setup) elseif has.setup then Setup.leave(id) end
     Call.write(id, call, { tool, digest, nowMs, 1, 'unknown', cjson.null, cjson.null, cjson.null, cjson.null, 0, 0, 0 })
     Call.callRuns(id, call, nowMs + timeoutMs)
     Call.keepArguments(id, call, arguments)
     if budget then redis.call('HINCRBY', key.rollout .. id, 'calls', 1) end
-    Rollout.write(id, 'dispatched', 1)
+    Rollout.write(id, 'dispatched', setup and (has.dispatched or 'setup') or 1)
     extendLease()
     return dispatched(false, activated)
   end
@@ -98,7 +107,14 @@ script('admit', function(ask, texts)
 
   local barred, verdict = Verdict.barsCall(has)
   if barred then return { kind = 'barred', rollout = Record.read(id), code = barred, admitted = 'no' } end
+  if setup and Setup.isOver(id) then return { kind = 'setup_over' } end
   if verdict == 'broken' then return { kind = 'broken', rollout = Record.read(id) } end
+  -- A controller of the release before took it for begun when Redis was replaced.
+  if has.healing and state == 'active' then
+    state = 'claimed'
+    Rollout.write(id, 'state', state)
+    redis.call('ZADD', key.grants, nowMs, id)
+  end
   if state == 'waiting' or (state == 'claimed' and not activate()) then
     return { kind = 'not_active', rollout = Record.read(id) }
   end
@@ -112,8 +128,8 @@ end)
 -- never dispatched: what the model got wrong is recorded like everything else, and a call that is cancelled before its admission.
 script('settle', function(ask, texts)
   local id, call, outcome, code, ranIn = ask.key, ask.call, ask.outcome, ask.code, ask.ranIn
-  local answer, arguments, output = texts[1], texts[2], texts[3]
-  local state = Rollout.read(id, 'state')
+  local answer, arguments, output, setupSent = texts[1], texts[2], texts[3], texts[4]
+  local state, setup, healing, heals, sandbox = Rollout.read(id, 'state', 'setup', 'healing', 'heals', 'sandbox')
   if not state then return Outage.unsureCode(id) == 'recovering' and Outage.stillRecovering() or nil end
 
   local function storedReply(summary)
@@ -158,9 +174,8 @@ script('settle', function(ask, texts)
     if ask.admitted == 'no' or outcome == 'refused' then return end
     Rollout.write(id, 'dispatched', 1)
     if Verdict.read(id) ~= 'open' then return end
-    local sandbox = Rollout.read(id, 'sandbox')
-    if ranIn and ranIn ~= sandbox then
-      local evidence = cjson.encode({ ran_in = ranIn, now_in = sandbox or cjson.null })
+    if healing or (ranIn and ranIn ~= sandbox) then
+      local evidence = cjson.encode({ ran_in = ranIn or cjson.null, now_in = sandbox or cjson.null })
       taintedNow = Ending.lose(id, 'pod_replaced', evidence, true)
     elseif state == 'claimed' then
       Rollout.write(id, 'state', 'active', 'activeAtMs', nowMs)
@@ -190,7 +205,8 @@ script('settle', function(ask, texts)
     Call.keepArguments(id, call, arguments)
     Call.keepOutput(id, call, output)
     if ask.backgroundMs then redis.call('HINCRBY', key.rollout .. id, 'backgroundMs', ask.backgroundMs) end
-    if not known then rememberDispatch() end
+    if not known or (heals and ranIn and ranIn ~= sandbox) then rememberDispatch() end
+    if setup then Setup.finish(id, call, ask.setup, setupSent or '', nowMs - summary[3]) end
     renewLease()
     applyConsequence()
   else
@@ -200,13 +216,18 @@ script('settle', function(ask, texts)
   return settledReply(summary)
 end)
 
+local function withdraw(id, call, counted)
+  Call.withdraw(id, call, counted)
+  Setup.unmark(id, call)
+end
+
 -- A dispatched call that its sandbox never received: dispatched → unknown, so that a repeat may be sent. Only if nobody
 -- has sent it again since it was handed out as overdue: `lookAgainAtMs` is its deadline still.
 script('withdraw-call', function(ask)
   local id, call = ask.key, ask.call
   local deadlineMs = redis.call('ZSCORE', key.callDeadlines, Call.overdueName(id, call))
   if tonumber(deadlineMs or 0) ~= ask.lookAgainAtMs then return false end
-  Call.withdraw(id, call, ask.counted)
+  withdraw(id, call, ask.counted)
   return true
 end)
 
@@ -217,7 +238,7 @@ script('unsent-call', function(ask)
   local summary = Call.read(id, call)
   if not summary or Call.isSettled(summary) then return end
   summary[4] = summary[4] - 1
-  if summary[4] > 0 then Call.write(id, call, summary) else Call.withdraw(id, call, ask.counted) end
+  if summary[4] > 0 then Call.write(id, call, summary) else withdraw(id, call, ask.counted) end
 end)
 
 -- Calls whose deadline passed `graceMs` ago and that nobody has settled. Each is handed out with the time at which it is
@@ -232,7 +253,10 @@ script('overdue-calls', function(ask)
     if summary and redis.call('SISMEMBER', key.inFlight .. id, call) == 1 then
       redis.call('ZADD', key.callDeadlines, lookAgainAtMs, name)
       rows[#rows + 1] =
-        { rollout = Record.read(id), call = Call.reply(id, call, summary), lookAgainAtMs = lookAgainAtMs }
+        {
+          rollout = Record.read(id), call = Call.reply(id, call, summary), lookAgainAtMs = lookAgainAtMs,
+          setup = Setup.isRunning(id, call),
+        }
     else
       redis.call('ZREM', key.callDeadlines, name)
     end
@@ -245,7 +269,7 @@ script('lookup-call', function(ask)
   local id, call = ask.key, ask.call
   local summary = Over.recall(id, call, (Rollout.read(id, 'state')))
   if not summary then return nil end
-  local recorded = { call = Call.reply(id, call, summary) }
+  local recorded = { call = Call.reply(id, call, summary), setup = Setup.isRunning(id, call) }
   if not Call.isSettled(summary) then return recorded end
   local texts
   recorded.repeated, texts = Repeat.reply(id, call, summary)

@@ -21,8 +21,15 @@ const Repeated = Type.Union([
   barred,
 ]);
 
+/** How a call of the set-up has ended. `bytes` of an upload. */
+const SetupEnd = Type.Object({
+  digest: Type.String(),
+  bytes: Type.Optional(Type.Integer()),
+  mostBytes: Type.Optional(Type.Integer()),
+});
+
 export const calls = {
-  /** Raw: its arguments, for a grader. `settled` replies raw its answer. */
+  /** Raw: its arguments, for a grader, and what a replay of set-up sends. `settled` replies raw its answer. */
   admit: contract(
     {
       key,
@@ -33,6 +40,7 @@ export const calls = {
       idleMs: Type.Integer(),
       budget: Type.Optional(Type.Object({ toolCalls: Type.Integer(), rolloutMs: Type.Number() })),
       activation: Type.Optional(Type.Object({ generation: Type.Integer(), boot: Type.String() })),
+      setup: Type.Optional(Type.Object({ bytes: Type.Integer(), mostBytes: Type.Integer() })),
     },
     Type.Union([
       Type.Object({
@@ -45,13 +53,17 @@ export const calls = {
       Type.Object({ kind: Type.Literal('settled'), call: StoredCall }),
       Type.Object({ kind: Type.Literal('answer_expired'), call: StoredCall }),
       Type.Object({ kind: Type.Literal('conflict') }),
+      Type.Object({ kind: Type.Literal('setup_over') }),
       Type.Object({ kind: Type.Literal('refused'), rollout: Rollout, reason: Type.String() }),
       broken,
       Type.Object({ kind: Type.Literal('not_active'), rollout: Type.Optional(Rollout) }),
       barred,
     ]),
   ),
-  /** Raw: its answer, and for a grader its arguments and its output. One that was settled before replies raw the stored answer. */
+  /**
+   * Raw: its answer, for a grader its arguments and its output, and what a replay of an upload sends. One that was settled before
+   * replies raw the stored answer.
+   */
   settle: contract(
     {
       key,
@@ -76,6 +88,7 @@ export const calls = {
       idleMs: Type.Integer(),
       ranIn: Type.Optional(Type.String()),
       onlyNew: Type.Optional(Type.Boolean()),
+      setup: Type.Optional(SetupEnd),
     },
     orNothing(
       Type.Object({
@@ -93,12 +106,19 @@ export const calls = {
   'unsent-call': contract({ key, call, counted: Type.Boolean() }, Nothing),
   'overdue-calls': contract(
     { graceMs: Type.Integer(), lookAgainMs: Type.Integer(), limit: Type.Integer() },
-    list(Type.Object({ rollout: Rollout, call: StoredCall, lookAgainAtMs: Type.Number() })),
+    list(
+      Type.Object({
+        rollout: Rollout,
+        call: StoredCall,
+        lookAgainAtMs: Type.Number(),
+        setup: Type.Boolean(),
+      }),
+    ),
   ),
   /** Replies raw its answer. */
   'lookup-call': contract(
     { key, call },
-    orNothing(Type.Object({ call: StoredCall, repeated: Type.Optional(Repeated) })),
+    orNothing(Type.Object({ call: StoredCall, setup: Type.Boolean(), repeated: Type.Optional(Repeated) })),
   ),
   'time-left': contract({ key, rolloutMs: Type.Number() }, orNothing(Type.Integer())),
   'list-calls': contract({ key }, list(StoredCall)),

@@ -1,4 +1,4 @@
--- requires: ending, line, record, rollout, row, run, sandbox, verdict
+-- requires: ending, line, record, rollout, row, run, sandbox, setup, verdict
 -- Gradings: one turn at a time, a score is stored once, and what can never be scored says why.
 
 -- Turns of a rollout. A platform asks for a grade three times before it drops the rollout: a grader that failed for a moment has
@@ -27,16 +27,17 @@ end
 
 -- Begins a turn of grading. From here on new call ids are refused; one turn at a time, three at most, never after a discard.
 -- Who asks again under the same name (`by`) has not heard that the turn is its own, and would wait for itself.
-script('begin-grade', function(ask)
+script('begin-grade', function(ask, _, redisRun)
   local id, by = ask.key, ask.by
   local state, score, turn, gradeUntilMs, gradeBy, template, sandbox, idleMs =
     Rollout.read(id, 'state', 'score', 'gradeTurn', 'gradeUntilMs', 'gradeBy', 'template', 'sandbox', 'idleMs')
-  local verdict = Verdict.read(id)
+  local verdict, _, at = Verdict.read(id)
 
   -- A rollout without calls may be graded where it stands: its grader may need no sandbox.
   local function enterGrading()
     if state == 'waiting' then Line.leave(id, template) end
     redis.call('ZREM', key.grants, id)
+    Setup.leave(id)
     Rollout.write(id, 'state', 'grading')
   end
 
@@ -66,6 +67,14 @@ script('begin-grade', function(ask)
   if verdict == 'scored' then return { kind = 'scored', score = score, rollout = Record.read(id) } end
   local barred = Verdict.barsGrade(id)
   if barred then return { kind = 'barred', code = barred, first = false, rollout = Record.read(id) } end
+  -- Not all of its set-up is in its sandbox, and nothing of its policy either: as without set-up, its loss decides.
+  local isHalfHealed = at.healing and
+    (state == 'waiting' or not Setup.isReplayed(id, (Rollout.read(id, 'generation'))) or Setup.obstacle(id, redisRun))
+  if isHalfHealed then
+    local evidence = cjson.encode({ replay = 'it was graded before its set-up was replayed' })
+    local isFirst = Ending.lose(id, at.healing, evidence, false)
+    return { kind = 'barred', code = Verdict.barred(id), first = isFirst, rollout = Record.read(id) }
+  end
   -- Who asks lives in a sandbox, but a replica that was promoted since may not know of it, or it was lost before anything had
   -- run there and another was granted, in which nobody lives yet.
   local isElsewhere = ask.seenIn and ask.seenIn ~= sandbox

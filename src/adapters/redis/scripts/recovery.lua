@@ -98,7 +98,8 @@ unguarded('restore-sandbox', function(ask, _, redisRun)
   -- Whose record says that nothing has run there yet: a copy may have missed that something was sent, and the sandbox cannot
   -- be asked. Until it answers, its rollout counts as begun: nobody moves it elsewhere as if nothing had run, and its loss is one.
   local function assumeBegun()
-    if (Rollout.read(owner, 'state')) ~= 'claimed' then return end
+    local state, healing = Rollout.read(owner, 'state', 'healing')
+    if state ~= 'claimed' or healing then return end
     Rollout.write(owner, 'dispatched', 1, 'state', 'active', 'activeAtMs', nowMs)
     redis.call('ZREM', key.grants, owner)
   end
@@ -252,7 +253,8 @@ unguarded('restore-rollout', function(found, _, redisRun)
   end
 
   local newest = Rollout.newestOf(lineage)
-  local state, current, generation, dispatched = Rollout.read(id, 'state', 'sandbox', 'generation', 'dispatched')
+  local state, current, generation, dispatched, healing =
+    Rollout.read(id, 'state', 'sandbox', 'generation', 'dispatched', 'healing')
   local verdict = Verdict.read(id)
   -- Something ran in another sandbox since: the rollout was opened again while this one did not answer. Neither has all
   -- of its state, so it is lost, through the one door; then this one is told of again.
@@ -267,6 +269,19 @@ unguarded('restore-rollout', function(found, _, redisRun)
     local lower = string.gsub(id, '/%d+/([^/]+)$', '/' .. newest .. '/%1')
     if Rollout.isOpen((Rollout.read(lower, 'state'))) then Ending.close(lower, 'closed', 'superseded') end
     redis.call('SET', key.newest .. lineage, attempt)
+  end
+
+  -- Set-up was replayed there, perhaps in part: its journal cannot tell how far. Only a record that says so is believed.
+  local isHealed = current == sandbox and not healing and (state == 'active' or state == 'grading')
+  if label.heals and not isHealed then
+    Sandbox.drain(sandbox)
+    if not state then
+      redis.call('HSET', key.unsure, id, 'gone')
+      redis.call('PEXPIRE', key.unsure, Outage.unsureKeptMs)
+      return 'given_up'
+    end
+    local evidence = cjson.encode({ replay = 'how much of its set-up was replayed is unknown' })
+    return Ending.lose(id, 'pod_replaced', evidence, false) and { lost = Record.read(id) } or 'given_up'
   end
 
   if not state then

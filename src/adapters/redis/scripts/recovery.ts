@@ -61,6 +61,7 @@ export const recovery = {
       Type.Literal('given_up'),
       Type.Literal('late'),
       Type.Literal('two_lives'),
+      Type.Object({ lost: Rollout }),
     ]),
   ),
 };

@@ -1,4 +1,4 @@
--- requires: breaker, ending, grant, record, rollout, sandbox, verdict
+-- requires: breaker, ending, grant, record, rollout, sandbox, setup, verdict
 -- Sandboxes as controllers see them: which there are, what has moved, and how each leaves.
 
 -- Every sandbox of the fleet, or those that are named, as far as they are known.
@@ -92,10 +92,12 @@ script('withdraw-sandbox', function(ask)
   return true
 end)
 
--- The one door of loss, for whoever knows that a sandbox is gone (without one: `Ending.lose`). Before its rollout's first dispatch it is swapped silently;
--- after it the rollout is discarded, for good. `brokenReason`: this cause is the doing of what its calls ran, by `brokenBy` in
--- failure/codes.ts, which the store asks whoever tells of the loss; what they left running in the background does it as well as they do, so it is not asked whether one is in flight.
-script('lose', function(ask)
+-- The one door of loss, for whoever knows that a sandbox is gone (without one: `Ending.lose`). Before its rollout's first dispatch it is
+-- swapped silently; so it is between two calls of set-up, which is replayed in the next sandbox, before the first call that is not set-up.
+-- After it the rollout is discarded, for good. `brokenReason`: this cause is the doing of what its calls ran, by `brokenBy` in
+-- failure/codes.ts, which the store asks whoever tells of the loss; what they left running in the background does it as well as they do,
+-- so it is not asked whether one is in flight.
+script('lose', function(ask, _, redisRun)
   local sandbox, cause, evidence, brokenReason = ask.sandbox, ask.cause, ask.evidence, ask.brokenReason
   local phase, currentBoot, id = unpack(redis.call('HMGET', key.sandbox .. sandbox, 'phase', 'boot', 'owner'))
 
@@ -110,7 +112,7 @@ script('lose', function(ask)
     return { kind = 'none' }
   end
 
-  local state, dispatched = Rollout.read(id, 'state', 'dispatched')
+  local state, dispatched, setup, healing = Rollout.read(id, 'state', 'dispatched', 'setup', 'healing')
   local verdict = Verdict.read(id)
   -- What the policy left behind did it, as it ran under its grader: no other sandbox is to be broken by it.
   if state == 'claimed' and Rollout.isGrader(id) and brokenReason then
@@ -119,8 +121,12 @@ script('lose', function(ask)
     redis.call('PUBLISH', key.wake, id)
     return { kind = 'none' }
   end
-  local isUnused = state == 'claimed' or (state == 'active' and not dispatched)
-  if verdict == 'open' and isUnused then
+
+  -- One that was lost again while its set-up was replayed heals again.
+  local mayHeal = setup and state == (healing and 'claimed' or 'active') and not brokenReason and not Setup.obstacle(id, redisRun)
+  local isUnused = not healing and (state == 'claimed' or (state == 'active' and not dispatched))
+  if verdict == 'open' and (isUnused or mayHeal) then
+    if mayHeal then Setup.heal(id, healing or cause) end
     Rollout.write(id, 'swapReason', cause, 'swapEvidence', evidence, 'atHead', 1)
     Grant.swapToHead(id)
     return { kind = 'swapped', rollout = Record.read(id) }
@@ -130,9 +136,11 @@ script('lose', function(ask)
   local isSpared = takenTurn and takenTurn == turn and tonumber(gradeUntilMs or 0) > nowMs
   local isUndecided = verdict == 'open' or verdict == 'broken'
   if state == 'grading' and isSpared and isUndecided then return { kind = 'none' } end
-  if brokenReason and dispatched then
+  -- What only set-up has broken was no deed of the policy's, unless its trainer has marked calls of the policy.
+  local isSetupsDoing = brokenReason and dispatched == 'setup'
+  if brokenReason and dispatched and not isSetupsDoing then
     if Ending.breakRollout(id, brokenReason) then return { kind = 'broken', rollout = Record.read(id) } end
-  elseif Ending.lose(id, cause, evidence, false) then
+  elseif Ending.lose(id, cause, evidence, false, isSetupsDoing and 'command' or nil) then
     return { kind = 'tainted', rollout = Record.read(id) }
   end
   -- Nothing is left to lose once the verdict stands.

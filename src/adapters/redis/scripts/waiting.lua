@@ -77,7 +77,8 @@ end)
 -- dispatch; whoever comes too late, or too often, gets the current state.
 script('swap', function(ask)
   local id = ask.key
-  local state, current, dispatched, template = Rollout.read(id, 'state', 'generation', 'dispatched', 'template')
+  local state, current, dispatched, template, healing =
+    Rollout.read(id, 'state', 'generation', 'dispatched', 'template', 'healing')
 
   -- What every sandbox of a template is given up for would empty its pool as fast as it fills. Above what one lost machine
   -- brings, which has some dozens of sandboxes; who may not swap now asks again.
@@ -97,7 +98,8 @@ script('swap', function(ask)
   end
 
   if not state then return nil end
-  if state == 'claimed' and tonumber(current) == ask.generation and not dispatched and not Verdict.barred(id) and mayGiveUp() then
+  local isUnused = healing or not dispatched
+  if state == 'claimed' and tonumber(current) == ask.generation and isUnused and not Verdict.barred(id) and mayGiveUp() then
     Rollout.write(id, 'swapReason', ask.reason, 'swapEvidence', ask.evidence, 'atHead', 1)
     Grant.swapToHead(id)
   end

@@ -167,15 +167,16 @@ class CorralEnvironment(SandboxEnvironment):
                 requires={**self._demands.requires, **proof},
                 client=Client(),
             )
-        await self.ensure_dirs(self._mount_targets(writable_only=True))
-        await self._upload_environment_dir_after_start()
+        with self._setting_up():
+            await self.ensure_dirs(self._mount_targets(writable_only=True))
+            await self._upload_environment_dir_after_start()
         self._has_started = True
 
     async def run_healthcheck(self, healthcheck: HealthcheckConfig | None = None) -> None:
         """A check of the whole task that fails in two fresh sandboxes refuses it. A later step's check is of what the policy has
         left."""
         try:
-            return await super().run_healthcheck(healthcheck)
+            return await self._check_health(healthcheck)
         except HealthcheckError as error:
             if healthcheck is not None or not self._is_exit_code(error):
                 raise
@@ -183,13 +184,20 @@ class CorralEnvironment(SandboxEnvironment):
         await self._rollout.finish()
         await self._open(attempt=2)
         try:
-            await super().run_healthcheck()
+            await self._check_health(None)
         except HealthcheckError as error:
             if not self._is_exit_code(error):
                 raise
             raise await self._refuse(
                 unhealthy(self.task_env_config.healthcheck, self._last_result)
             ) from error
+
+    async def _check_health(self, healthcheck: HealthcheckConfig | None) -> None:
+        if healthcheck is not None:
+            await super().run_healthcheck(healthcheck)
+            return
+        with self._setting_up():
+            await super().run_healthcheck()
 
     def _is_exit_code(self, error: HealthcheckError) -> bool:
         """Whether the check's command ended by itself, as opposed to a lost sandbox or a timeout."""

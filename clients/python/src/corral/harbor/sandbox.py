@@ -30,6 +30,7 @@ class SandboxEnvironment(BaseEnvironment):
     def __init__(self, *given: Any, **named: Any) -> None:
         self._rollout_or_none: Rollout | None = None
         self._last_result: CallResult | None = None
+        self._is_setting_up = False
         self._policies: Final[tuple[NetworkPolicy, ...]] = tuple(
             each
             for each in (named.get("network_policy"), *(named.get("phase_network_policies") or ()))
@@ -91,6 +92,19 @@ class SandboxEnvironment(BaseEnvironment):
         with told_to_harbor(self._note):
             yield
 
+    @contextmanager
+    def _setting_up(self) -> Generator[None]:
+        """Within, all is preparation of this adapter's own: the fleet may run it again in another sandbox."""
+        self._is_setting_up = True
+        try:
+            yield
+        finally:
+            self._is_setting_up = False
+
+    @property
+    def _mark(self) -> bool:
+        return self._is_setting_up and self._rollout.takes_setup
+
     async def _execute(
         self, command: str, cwd: str | None, env: dict[str, str] | None, timeout_s: float | None
     ) -> ExecResult:
@@ -101,6 +115,7 @@ class SandboxEnvironment(BaseEnvironment):
                     cwd=cwd,
                     env=env,
                     timeout_s=min(timeout_s or LONGEST_COMMAND_S, LONGEST_COMMAND_S),
+                    setup=self._mark,
                 )
         except Refused as refused:
             return ExecResult(stdout="", stderr=str(refused), return_code=126)
@@ -115,7 +130,7 @@ class SandboxEnvironment(BaseEnvironment):
 
     async def upload_dir(self, source_dir: Path | str, target_dir: str) -> None:
         with self._told(), self._not_lost(f"{target_dir} was not written"):
-            await self._rollout.upload_dir(source_dir, target_dir)
+            await self._rollout.upload_dir(source_dir, target_dir, setup=self._mark)
 
     async def download_file(self, source_path: str, target_path: Path | str) -> None:
         with self._told(), self._not_lost(f"{source_path} was not read"):

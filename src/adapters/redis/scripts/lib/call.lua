@@ -1,6 +1,6 @@
 -- requires: rollout, run
--- A call is one JSON array in its rollout's hash of calls. Which sandbox it ran in is the rollout's: after the first
--- dispatch that never changes.
+-- A call is one JSON array in its rollout's hash of calls. Which sandbox it ran in is the rollout's: after the first call that is
+-- not set-up that never changes, and set-up has run in each of them (lib/setup.lua).
 --   1 tool  2 digest  3 startedAtMs  4 dispatched: how many were told to send it  5 admitted  6 outcome  7 code  8 exitCode  9 durationMs
 --   10 waitedMs  11 outputBytes  12 answered
 

@@ -1,4 +1,4 @@
--- requires: call, line, over, rollout, row, run, sandbox, verdict
+-- requires: call, line, over, rollout, row, run, sandbox, setup, verdict
 -- Ends of rollouts, and what follows from a verdict. A discard is not an end: the rollout stays where it is, barred, until it is
 -- closed or its lease is over.
 
@@ -27,6 +27,7 @@ local function close(id, state, closedBy)
   dropGrader(Rollout.graderOf(id))
   local template, sandbox, item, wave = Rollout.read(id, 'template', 'sandbox', 'itemKey', 'wave')
   if state == 'expired' then Verdict.change(id, 'expire', { code = 'rollout_expired' }) end
+  Setup.leave(id)
   Call.settleInFlight(id, 'cancelled', nil)
   leaveOpenSets(id, template)
   Sandbox.drainOf(id, sandbox)
@@ -65,6 +66,7 @@ local function discardLost(id, event, what)
   what.counted = what.counted or redis.call('SCARD', key.inFlight .. id) > 0
   if not Verdict.change(id, event, what) then return false end
   dropGrader(Rollout.graderOf(id))
+  Setup.leave(id)
   Call.settleInFlight(id, 'infrastructure_failure', what.code)
   Sandbox.drainOf(id, (Rollout.read(id, 'sandbox')))
   Sandbox.closeCost(id)
@@ -75,8 +77,9 @@ end
 -- `sandbox_lost`: the state of a rollout went with its sandbox. A sandbox that goes is reported to `lose` of sandboxes.lua. A loss may
 -- be found later: a call ran in two sandboxes (`rememberDispatch` of calls.lua), or Redis forgot a rollout whose sandbox is gone
 -- (`forget` of recovery.lua; `unsureCode` of lib/outage.lua refuses to open it again).
-local function lose(id, cause, evidence, counted)
-  return discardLost(id, 'lose', { code = 'sandbox_lost', cause = cause, evidence = evidence, counted = counted })
+local function lose(id, cause, evidence, counted, suspected)
+  local what = { code = 'sandbox_lost', cause = cause, evidence = evidence, counted = counted, suspected = suspected }
+  return discardLost(id, 'lose', what)
 end
 
 -- A call leaves the state of its rollout unknown, by the code that it settles with.

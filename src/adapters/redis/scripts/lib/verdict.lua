@@ -1,4 +1,4 @@
--- requires: rollout, run
+-- requires: rollout, run, setup
 -- The verdict of a rollout: open, broken (the policy broke its own sandbox), scored, or discarded. Its place (waiting, claimed,
 -- active, grading, closed, expired) is a second state, independent of this one. Only `change` writes a verdict.
 
@@ -28,7 +28,7 @@ local becomes = {
 -- until it is gone, and a verdict that either has decided is read. `broken`, `score` and `scoreDetail` belong to both.
 local fields = {
   'verdict', 'discarded', 'suspected', 'discard', 'taintCode', 'taintCause', 'taintEvidence', 'taintAtMs', 'score', 'broken',
-  'decidedAtMs', 'closedAtMs', 'voidedAtMs',
+  'decidedAtMs', 'closedAtMs', 'voidedAtMs', 'healing',
   -- Its place, read with them in one command.
   'state', 'closedBy', 'hardEndMs',
 }
@@ -36,7 +36,8 @@ local fields = {
 
 local function wordOf(has)
   if has.verdict == 'scored' or has.verdict == 'discarded' then return has.verdict end
-  if has.discard or has.taintCode then return 'discarded' end
+  -- The taint of a rollout that heals is for the release before (lib/setup.lua).
+  if has.discard or (has.taintCode and not has.healing) then return 'discarded' end
   if has.score then return 'scored' end
   return has.broken and 'broken' or 'open'
 end
@@ -114,8 +115,8 @@ end
 -- The verdict alone, for a script that acts on it and does not reply it.
 local function wordAt(id)
   local has = {}
-  has.verdict, has.discard, has.taintCode, has.score, has.broken =
-    Rollout.read(id, 'verdict', 'discard', 'taintCode', 'score', 'broken')
+  has.verdict, has.discard, has.taintCode, has.score, has.broken, has.healing =
+    Rollout.read(id, 'verdict', 'discard', 'taintCode', 'score', 'broken', 'healing')
   return wordOf(has)
 end
 
@@ -125,6 +126,7 @@ local function change(id, event, what)
   local word, _, at = read(id)
   local to = becomes[word][event]
   if not to or not mayChange(word, event, what, at.state) then return false end
+  if at.healing then Setup.endHealing(id) end
   write[to](id, what, event)
   Rollout.write(id, 'decidedAtMs', nowMs)
   Run.decided(Rollout.runOf(id))

@@ -1,0 +1,30 @@
+import { mayBePolicys } from '../failure/verdict.ts';
+import { LinkError } from '../ports/sandbox-link.ts';
+import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
+
+/**
+ * What sandboxd answered, if it may count as the doing of what ran. Commands are the kernel's first choice when the machine
+ * has no memory left, and a full disk fails every write: the result of such a call is unknown, and the sandbox is lost. It is
+ * marked: a container does not see what its pod lacked, and a policy with sandboxd's id can write this report.
+ */
+export function undisturbed(answer: CallAnswer | 'running'): CallAnswer | 'running' {
+  if (answer === 'running') return answer;
+  const { memoryLackedBy, outOfMemoryKills, nodeDiskFull } = answer.evidence;
+  if (memoryLackedBy === 'machine') {
+    throw new LinkError({
+      kind: 'struck',
+      detail: 'the machine had no memory left and killed something in the sandbox while the call ran',
+      cause: 'node_out_of_memory',
+      evidence: { outOfMemoryKills, ...mayBePolicys },
+    });
+  }
+  if (nodeDiskFull) {
+    throw new LinkError({
+      kind: 'struck',
+      detail: 'the disk of the node was full while the call ran',
+      cause: 'node_disk_full',
+      evidence: {},
+    });
+  }
+  return answer;
+}
