@@ -24,3 +24,11 @@ test.each([
   };
   expect(describePreflight(report, 200).split('\n').at(-1)).toBe(verdict);
 });
+
+test('a job that grades by itself is shown what Harbor must set, and no other', () => {
+  const report = { url: 'http://127.0.0.1:8700', ok: true, checks: [], egress: {} };
+  const own = { tools: [], grader: null, functions: [] };
+  const fleets = { ...own, grader: { type: 'endpoint', url: 'http://127.0.0.1:8700', headers: {} } } as const;
+  expect(describePreflight({ ...report, jobs: { own } }, 200)).toContain('"SandboxUnreachableException"');
+  expect(describePreflight({ ...report, jobs: { fleets } }, 200)).not.toContain('override_error_policy');
+});

@@ -34,5 +34,28 @@ export function describePreflight({ url, ok, checks, jobs }: PreflightReport, wi
 }
 
 function describeJob([environment, { tools, grader }]: readonly [string, TrainingJob]): string {
-  return `For a training job that uses ${environment}:\n${JSON.stringify({ tools, grader }, null, 2)}\n`;
+  const job = `For a training job that uses ${environment}:\n${JSON.stringify({ tools, grader }, null, 2)}\n`;
+  if (grader !== null) return job;
+  const lead = `Harbor 0.26 with -e e2b grades trials that lost a gateway, unless its job sets:`;
+  return `${job}\n${lead}\n${JSON.stringify(harborErrors, null, 2)}\n`;
 }
+
+const notGraded = { should_grade: false, has_valid_reward: false } as const;
+
+/**
+ * What a job of Harbor 0.26 must set if its trials use E2B's wire: it grades after every exception that it does not know, and the SDK
+ * raises these if a gateway refuses a connection. With several gateways the fleet does not see that.
+ */
+const harborErrors = {
+  override_error_policy: {
+    // No gateway answered the SDK's next question either, whether the sandbox runs.
+    SandboxUnreachableException: notGraded,
+    // Another gateway answered it, so the first error is raised as it is: for commands by connectrpc, for files by httpx.
+    ConnectError: notGraded,
+    ConnectTimeout: notGraded,
+    // It broke a connection before it had read the request.
+    ReadError: notGraded,
+    WriteError: notGraded,
+    RemoteProtocolError: notGraded,
+  },
+} as const;

@@ -34,7 +34,7 @@ export type GatewayParts = {
   readonly runs: RunRoutesDeps;
   readonly fleet: FleetRoutesDeps;
   readonly events: EventRoutesDeps;
-  readonly e2b: Pick<E2bParts, 'aliases' | 'rows' | 'tokens' | 'random'>;
+  readonly e2b: Pick<E2bParts, 'aliases' | 'rows' | 'requests' | 'tokens' | 'random'>;
   readonly authentication: Authentication;
   readonly fileBytes: number;
   readonly needs: readonly Need[];
@@ -162,6 +162,7 @@ async function addFaces(app: App, parts: GatewayParts, gate: HoldGate): Promise<
 /** Answers a held request at once. The rest of an incomplete body is not read. */
 function cutOff(request: FastifyRequest, reply: FastifyReply, failure: Failure): void {
   reply.raw.once('close', () => request.raw.destroy());
+  request.state?.inHand?.failed(failure);
   void reply.header('connection', 'close').send(failure);
   if (request.state !== null) request.state.cutOff = true;
 }

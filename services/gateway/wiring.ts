@@ -6,6 +6,7 @@ import {
 } from '#src/adapters/prometheus/gateway-prometheus.ts';
 import { createDependencyProbe } from '#src/adapters/dependency-probe/probe.ts';
 import { agreeMs } from '#src/environments/agreed-environments.ts';
+import type { RequestsInHand } from '#src/lifecycle/requests-in-hand.ts';
 import { every } from '#src/platform/every.ts';
 import { errorFields } from '#src/platform/logging.ts';
 import { ownAddress, ownHost, tellKeeper, thisProcess } from '#src/platform/this-process.ts';
@@ -20,6 +21,7 @@ import { type PresenceOptions, type Present, tellPresence, RecentVerdicts } from
 import type { GatewayConfig } from './config.ts';
 import { createGatewayCore, type GatewayWorld, type WiredCore } from './core-wiring.ts';
 import { openKeyRing, watchKeys } from './key-watch.ts';
+import { wirePeers } from './peers-wiring.ts';
 import type { EventRoutesDeps } from './native/event-routes.ts';
 import { createGatewayServer, type GatewayServer } from './server.ts';
 import { createTracing } from './traced.ts';
@@ -67,7 +69,9 @@ export async function wireGateway(config: GatewayConfig, log: Log): Promise<Gate
   const { record } = ledger;
   const events = wireEvents(world, config);
   const wired = wireCore(config, world, { record, work: prometheus.work, onTrouble: fixed });
-  const server = wireServer(config, world, wired, { keyRing, prometheus, record, events: events.deps, log });
+  const peers = wirePeers(world, { record, log, onError: fixed });
+  const own = { requests: peers.requests, keyRing, prometheus, record, events: events.deps, log };
+  const server = wireServer(config, world, wired, own);
 
   const stopping = new AbortController();
   const { signal } = stopping;
@@ -80,7 +84,7 @@ export async function wireGateway(config: GatewayConfig, log: Log): Promise<Gate
   ];
   const presence: PresenceOptions = {
     watch: world.state.watch,
-    self: { kind: 'gateway', ...thisProcess },
+    self: { kind: 'gateway', isListed: true, ...thisProcess },
     process: world.processName,
     present: () => presentOf(config, server, wired, verdicts),
     ...loop,
@@ -88,6 +92,7 @@ export async function wireGateway(config: GatewayConfig, log: Log): Promise<Gate
   return {
     start: async () => {
       const url = await server.listen(config.host, config.port);
+      peers.begin();
       if (config.outerDoor !== null) await server.listenBeyond(config.outerDoor);
       loops.push(
         events.tellKeeper(url, loop),
@@ -99,8 +104,9 @@ export async function wireGateway(config: GatewayConfig, log: Log): Promise<Gate
     stop: async (hurry) => {
       // Not awaited: what it holds must be answered, whether or not fleet state is there.
       const left = catalog.leave().catch(fixed);
+      peers.leave();
       const { drainDelayMs, shutdownGraceMs: graceMs } = config;
-      await server.stop({ drainDelayMs, graceMs, hurry });
+      await server.stop({ drainDelayMs, graceMs, hurry, lastWord: () => peers.end().catch(fixed) });
       stopping.abort();
       const ends = [left, wired.close(), ...loops.map(({ done }) => done)];
       const settled = Promise.all(ends).then(() => true);
@@ -184,6 +190,7 @@ function wireCore(
 }
 
 type ServerOwn = {
+  readonly requests: RequestsInHand;
   readonly keyRing: KeyRing;
   readonly prometheus: GatewayPrometheus;
   readonly record: (event: FleetEvent) => void;
@@ -195,7 +202,7 @@ function wireServer(
   config: GatewayConfig,
   { state, catalog, clock, keyDoubt, node, tokens, random }: OpenWorld,
   wired: WiredCore,
-  { keyRing, prometheus, record, events, log }: ServerOwn,
+  { requests, keyRing, prometheus, record, events, log }: ServerOwn,
 ): GatewayServer {
   const { watch, memory, reports, lifecycle } = state;
   const redis = async () => (await state.health()).server;
@@ -203,7 +210,7 @@ function wireServer(
   return createGatewayServer({
     core: wired.core,
     events,
-    e2b: { aliases: state.aliases, rows: state.claims, tokens, random },
+    e2b: { aliases: state.aliases, rows: state.claims, requests, tokens, random },
     runs: { reports, lifecycle, record, clock },
     fleet: { fleet: config.fleet, look: () => sight.get() },
     authentication: { keyRing, developmentKey: config.developmentKey, clock, record },

@@ -78,7 +78,8 @@ export const failures = {
 
   // `lose` in src/adapters/redis/scripts/lib/ending.lua, which lists where. Its cause was seen by a gateway,
   // `nextStep` in src/calls/next-step.ts; on a machine, `deathOf` in services/node/sandbox/death.ts; on a cluster,
-  // `endingOf` in src/adapters/kubernetes/truth/ending.ts. One that a controller misses in the provider's list is gone for
+  // `endingOf` in src/adapters/kubernetes/truth/ending.ts; of E2B's clients, `loseRequest` in
+  // src/adapters/redis/scripts/lib/gateway.lua. One that a controller misses in the provider's list is gone for
   // nobody knows what: `SandboxAccount` in src/pool/sandbox-account.ts
   sandbox_lost: lost,
   // `settlementOfUnknown` in src/calls/judge-call.ts
@@ -195,6 +196,7 @@ export type LossCause =
   | 'node_out_of_memory'
   | 'out_of_disk'
   | 'node_disk_full'
+  | 'request_lost'
   | 'expired';
 
 /**

@@ -47,7 +47,7 @@ export function suspectedIn({ suspected }: Evidence): Suspected | null {
 /**
  * Whether a command of the policy could have brought the loss about, also one that it left running in the background,
  * without any proof of it. Proof makes it the model's own failure instead (`sandbox_broken`), and no discard. `by_evidence`:
- * the provider marks the evidence of such a loss if it cannot rule the policy out.
+ * the evidence of such a loss is marked if its witness cannot rule the policy out.
  */
 export const mayBeCommand: Readonly<Record<LossCause, boolean | 'by_evidence'>> = {
   // Nothing says who sent the signal, or who starved it.
@@ -61,6 +61,8 @@ export const mayBeCommand: Readonly<Record<LossCause, boolean | 'by_evidence'>> 
   // In pods a node that runs short is no proof for a sandbox: its writes and its memory may have made the node short.
   evicted: 'by_evidence',
   node_out_of_memory: 'by_evidence',
+  // Only if the request failed because its sandbox took no connection.
+  request_lost: 'by_evidence',
   // Decided outside of the sandbox, and the evidence names by whom.
   deleted: false,
   preempted: false,
@@ -70,7 +72,7 @@ export const mayBeCommand: Readonly<Record<LossCause, boolean | 'by_evidence'>> 
   expired: false,
 };
 
-/** What a provider adds to the evidence of a loss that the policy may have caused. It is then no proof against the policy either. */
+/** What a witness adds to the evidence of a loss that the policy may have caused. It is then no proof against the policy either. */
 export const mayBePolicys = { suspected: 'command' } as const satisfies { readonly suspected: Suspected };
 
 /** Such discards stay infrastructure's, and are counted, so that a policy that learns them is seen. */

@@ -130,6 +130,14 @@ async function recordLoss(recorder: EndRecorder, effect: LossEffect): Promise<vo
   recorder.record(discardEvent(rollout, { ...rollout.discarded?.evidence }, recorder.clock.nowMs()));
 }
 
+/** Rollouts that fleet state discarded because a request for them was lost. */
+export async function recordLostRequests(
+  recorder: EndRecorder,
+  rollouts: readonly RolloutRecord[],
+): Promise<void> {
+  for (const rollout of rollouts) await recordLoss(recorder, { kind: 'tainted', rollout });
+}
+
 /** Calls in flight that fleet state settled with the rollout, but for the one whose own settlement did it. */
 async function recordEndedWith(
   { calls, clock, record }: EndRecorder,

@@ -84,6 +84,11 @@ const table = {
     kind: 'detection',
     what: 'until a controller looks again at an overdue call. Longer than one look takes',
   },
+  gatewayReturnMs: {
+    ms: 5_000,
+    kind: 'detection',
+    what: 'a gateway whose connection to Redis has ended, until it counts as gone with the requests that it had',
+  },
   runLeaseMs: {
     ms: 300_000,
     kind: 'detection',

@@ -49,6 +49,7 @@ export type Retried =
   | 'firstAnswer'
   | 'recoveredSandbox'
   | 'fleetState'
+  | 'lostRequest'
   | 'redisConnection'
   | 'clusterWatch'
   | 'nodeWatch';
@@ -101,14 +102,14 @@ const named = (): boolean => false;
 export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
   // Three quick refusals lose a rollout, so a request is held; calls and grades are known by their ids and happen once.
   request: {
-    what: 'a tool call, a grade: from the top',
+    what: 'a tool call, a grade: from the top; what E2B’s clients ask, until fleet state has it in hand',
     on: 'every failure that may pass, but none that was given up below',
     until: `until the request’s time is up: ${productionTimings.requestHoldMs / 1000} s on the RFT face, \`wait_s\` on the native one`,
     again: mayPass,
     mostTries: always,
     pauses: usual,
     withinMs: always,
-    by: ['services/gateway/core-methods.ts'],
+    by: ['services/gateway/core-methods.ts', 'src/lifecycle/requests-in-hand.ts'],
   },
   opening: {
     what: 'opening a rollout, announcing a burst',
@@ -319,6 +320,16 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
     pauses: { firstMs: 1_000, factor: 1, longestMs: 1_000 },
     withinMs: always,
     by: ['src/adapters/redis/fleet-state.ts'],
+  },
+  lostRequest: {
+    what: 'what a gateway records of requests of E2B’s clients: that it begins, which it has in hand, and which were lost',
+    on: 'a Redis that is away, or is being written back',
+    until: 'for ever',
+    again: isOneOf('state_unavailable', 'recovering'),
+    mostTries: always,
+    pauses: usual,
+    withinMs: always,
+    by: ['src/lifecycle/gateway-start.ts', 'src/lifecycle/requests-in-hand.ts'],
   },
   redisConnection: {
     what: 'a connection to Redis, scripts’, messages’ and BullMQ’s alike. A command is not sent again automatically: its caller does that',

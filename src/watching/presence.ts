@@ -12,7 +12,7 @@ export type Present = Pick<ProcessWord, 'state' | 'inHand' | 'atMost' | 'verdict
 export type PresenceOptions = {
   readonly watch: Pick<FleetWatch, 'tell'>;
   readonly clock: Clock;
-  readonly self: Pick<ProcessWord, 'kind' | 'host' | 'pid' | 'version'>;
+  readonly self: Pick<ProcessWord, 'kind' | 'host' | 'pid' | 'version' | 'isListed'>;
   /** Its name among all processes of the fleet, another one after every start. */
   readonly process: string;
   readonly present: () => Present;

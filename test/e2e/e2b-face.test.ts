@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { dataIn, envelope, envelopesIn, lastIn } from '#test/support/connect.ts';
+import { envelope } from '#test/support/connect.ts';
+import { e2bWire, gone, type OpenSandbox, shown } from '#test/support/e2b-wire.ts';
 import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
 
 const environments = {
@@ -24,52 +25,12 @@ beforeAll(async () => {
 });
 afterAll(() => corral.stop());
 
-type Opened = { readonly sandboxID: string; readonly envdAccessToken: string };
-type Init = {
-  readonly method?: string;
-  readonly body?: string | Buffer<ArrayBuffer>;
-  readonly headers?: Record<string, string>;
-};
+const { ask, key, open, run, rpc } = e2bWire(
+  () => corral.fleet.gatewayUrl,
+  () => corral.fleet.apiKey,
+);
 
-const ask = (path: string, { headers, ...init }: Init = {}) =>
-  fetch(`${corral.fleet.gatewayUrl}/e2b${path}`, { ...init, headers: { connection: 'close', ...headers } });
-const key = () => ({ 'x-api-key': corral.fleet.apiKey, 'content-type': 'application/json' });
-
-async function open(templateID = 'own', more: object = {}): Promise<Opened> {
-  const answer = await ask('/v2/sandboxes', {
-    method: 'POST',
-    body: JSON.stringify({ templateID, ...more }),
-    headers: key(),
-  });
-  expect(answer.status).toBe(201);
-  return (await answer.json()) as Opened;
-}
-
-const shown = ({ sandboxID, envdAccessToken }: Opened) => ({
-  'e2b-sandbox-id': sandboxID,
-  'x-access-token': envdAccessToken,
-});
-
-async function run(sandbox: Opened, command: string, headers: Record<string, string> = {}) {
-  const answer = await ask('/process.Process/Start', {
-    method: 'POST',
-    body: Buffer.from(envelope({ process: { cmd: '/bin/bash', args: ['-l', '-c', command] } })),
-    headers: { 'content-type': 'application/connect+json', ...shown(sandbox), ...headers },
-  });
-  if (answer.status !== 200) return { status: answer.status, body: await answer.json() };
-  const told = envelopesIn(Buffer.from(await answer.arrayBuffer()));
-  return { status: 200, ...dataIn(told), last: lastIn(told) };
-}
-
-const rpc = (sandbox: Opened, method: string, body: object) =>
-  ask(method, {
-    method: 'POST',
-    body: JSON.stringify(body),
-    headers: { 'content-type': 'application/json', ...shown(sandbox) },
-  });
-
-const gone = { code: 502, message: expect.stringMatching(/^The sandbox was not found/) };
-const verdictOf = async ({ sandboxID }: Opened) => {
+const verdictOf = async ({ sandboxID }: OpenSandbox) => {
   const { body } = await corral.native.get(`/v1/rollouts/${sandboxID}`);
   return (body as { verdict: { kind: string; code?: string } }).verdict;
 };
@@ -138,34 +99,6 @@ test('a policy that prints without end until its timeout is cut, and its client 
   });
 });
 
-test('a gateway that dies in a command breaks the stream, and the next one finds the command by its process id', async () => {
-  const sandbox = await open();
-  const request = ask('/process.Process/Start', {
-    method: 'POST',
-    body: Buffer.from(
-      envelope({ process: { cmd: '/bin/bash', args: ['-c', 'sleep 4; echo x >> calls; wc -l < calls'] } }),
-    ),
-    headers: { 'content-type': 'application/connect+json', ...shown(sandbox) },
-  });
-  const answer = await request;
-  const reader = answer.body?.getReader();
-  const first = await reader?.read();
-  const [begun] = envelopesIn(Buffer.from(first?.value ?? []));
-  expect(begun?.message).toMatchObject({ event: { start: { pid: expect.any(Number) } } });
-  const { pid } = (begun as { message: { event: { start: { pid: number } } } }).message.event.start;
-  await corral.killPart('gateway');
-  await expect(reader?.read()).rejects.toThrow();
-  const again = await ask('/process.Process/Connect', {
-    method: 'POST',
-    body: Buffer.from(envelope({ process: { pid } })),
-    headers: { 'content-type': 'application/connect+json', ...shown(sandbox) },
-  });
-  expect(dataIn(envelopesIn(Buffer.from(await again.arrayBuffer())))).toMatchObject({
-    stdout: '1\n',
-    exitCode: 0,
-  });
-});
-
 test(
   'a line that is longer than its client waits is a failed start, and holds no place',
   { timeout: 120_000 },
@@ -211,7 +144,7 @@ test('who hangs up and comes again with its key finds its sandbox, and it stays'
   await ask(`/sandboxes/${first.sandboxID}`, { method: 'DELETE', headers: key() });
   const answer = await again;
   expect(answer.status).toBe(201);
-  const sandbox = (await answer.json()) as Opened;
+  const sandbox = (await answer.json()) as OpenSandbox;
   expect(await run(sandbox, 'sleep 2; echo mine')).toMatchObject({ stdout: 'mine\n', exitCode: 0 });
   await ask(`/sandboxes/${sandbox.sandboxID}`, { method: 'DELETE', headers: key() });
 });

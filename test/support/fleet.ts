@@ -13,6 +13,7 @@ import { partsOfFleet } from './parts-of-fleet.ts';
 /** A whole fleet of one test file, in a folder of its own, and both faces of it. */
 export type FleetOfTest = Faces & {
   readonly fleet: Fleet;
+  readonly environmentsDir: string;
   /** The sandbox that a rollout of the development run holds now. */
   sandboxOf(rollout: string): Promise<LocalSandbox>;
   /** SIGKILL to the rollout's sandbox, as a kernel or a clumsy operator would. */
@@ -55,6 +56,7 @@ export async function startFleetOfTest({
   return {
     ...faces,
     fleet,
+    environmentsDir,
     sandboxOf,
     killSandboxOf: async (rollout) => killSandbox(await sandboxOf(rollout)),
     killPart,

@@ -52,6 +52,7 @@ const partOf: Readonly<Record<Retried, Part>> = {
   firstAnswer: 'fleet',
   recoveredSandbox: 'fleet',
   fleetState: 'fleet',
+  lostRequest: 'fleet',
   redisConnection: 'fleet',
   clusterWatch: 'fleet',
   nodeWatch: 'fleet',

@@ -84,6 +84,30 @@ class Fleet:
         os.kill(pid, signal.SIGKILL)
         return pid
 
+    @contextmanager
+    def without_gateway(self) -> Generator[None]:
+        """SIGKILL; the fleet starts another only afterwards."""
+        killed = self._gateway()
+        fields = Path(f"/proc/{killed}/stat").read_text().rpartition(")")[2].split()
+        supervisor = int(fields[1])
+        os.kill(supervisor, signal.SIGSTOP)
+        try:
+            os.kill(killed, signal.SIGKILL)
+            yield
+        finally:
+            os.kill(supervisor, signal.SIGCONT)
+        self.await_gateway_after(killed)
+
+    @contextmanager
+    def without_redis(self) -> Generator[None]:
+        """It answers nothing meanwhile, and has forgotten nothing afterwards."""
+        record = _record(self.state / "parts/redis.json")
+        os.kill(int(record["pid"]), signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(int(record["pid"]), signal.SIGCONT)
+
     def await_gateway_after(self, killed: int) -> None:
         eventually(lambda: self._gateway() != killed and self.is_ready(), "there is another gateway")
 

@@ -5,6 +5,7 @@ import type { Named } from '#src/ports/fleet/registry.ts';
 import type { NewSandbox } from '#src/protocol/e2b/control.ts';
 import type { SandboxAnswer } from '#src/protocol/e2b/described.ts';
 import type { Caller, CallResult, GatewayCore, OpenRequest, RolloutRef } from '../core-interface.ts';
+import { Deadline } from '#src/waiting/deadline.ts';
 import { invalid } from '../http/answer-failure.ts';
 import { environmentRef } from '../http/taking.ts';
 import { checkAskedNetwork } from './asked-network.ts';
@@ -52,6 +53,8 @@ export async function openSandbox(
   const environment = await core.environment(environmentRef(template.environment));
   checkAsked(environment, body);
   const pass = passOf(parts, caller, id, { envs: body.envVars ?? {}, ...startOf(template) });
+  // What a gateway opened before would be discarded, if it turns out that no other listened.
+  await parts.requests.whenDecided(Deadline.in(parts.clock, lineMs));
   await core.open(caller, openingOf(id, body, template, environment));
   const ref = { rollout: id, attempt: 1 };
   try {

@@ -1,4 +1,5 @@
 import type { ClaimStore } from '#src/ports/fleet/claims.ts';
+import type { RequestsInHand } from '#src/lifecycle/requests-in-hand.ts';
 import type { AliasStore } from '#src/ports/fleet/registry.ts';
 import type { ReportStore } from '#src/ports/fleet/reports.ts';
 import type { Clock } from '#src/ports/clock.ts';
@@ -14,6 +15,7 @@ export type E2bParts = {
   readonly reports: Pick<ReportStore, 'rollouts'>;
   /** Dataset rows, which hold the metadata of sandboxes. */
   readonly rows: Pick<ClaimStore, 'row'>;
+  readonly requests: Pick<RequestsInHand, 'open' | 'whenDecided'>;
   readonly tokens: PeerTokens;
   readonly clock: Clock;
   readonly random: Random;

@@ -9,6 +9,7 @@ import {
   SignalRequest,
   StartRequest,
 } from '#src/protocol/e2b/data.ts';
+import { Deadline } from '#src/waiting/deadline.ts';
 import { maxOutputBytes, type OutputStream } from '#src/protocol/sandboxd/wire.ts';
 import type { CallResult, ExecRequest } from '../core-interface.ts';
 import { described, describedStream, Empty, Processes } from '#src/protocol/e2b/described.ts';
@@ -17,6 +18,7 @@ import { invalid } from '../http/answer-failure.ts';
 import { readBody } from '../http/read-body.ts';
 import { takeCall } from '../http/taking.ts';
 import { type ClientDeadline, readDeadline } from './client-deadline.ts';
+import { entered, entersLater } from './follow-requests.ts';
 import { answerWord, messageIn, streamOf } from './connect-wire.ts';
 import { type Addressed, addressedBy, checkUser } from './identify.ts';
 import { endOf, outputOf } from './process-events.ts';
@@ -69,7 +71,8 @@ function streamRoutes(app: App, parts: E2bParts): void {
   const starting = describedStream('e2bStartProcess', 'Run a command: a stream of Connect');
   app.post(
     '/process.Process/Start',
-    { schema: { ...starting, body: StartRequest } },
+    // Its client waits a minute for the stream to begin, and from then on as long as it likes.
+    { schema: { ...starting, body: StartRequest }, config: entersLater },
     async (request, reply) => {
       const addressed = addressedBy(request);
       checkUser(request);
@@ -81,14 +84,15 @@ function streamRoutes(app: App, parts: E2bParts): void {
       const pid = leastPid + Math.floor(random.next() * (mostPid - leastPid));
       const call = takeCall(request, `${idBefore(pid)}${random.text(8)}`);
       const deadline = readDeadline(request.headers['connect-timeout-ms'], parts.clock);
-      const running = core.exec(addressed.caller, {
-        rollout: addressed.ref,
-        call,
+      const command = {
         ...commandOf(body, addressed),
         ...deadline.times,
         binary: true,
         maxOutputBytes,
-      });
+      } as const;
+      const running = entered(request, Deadline.in(parts.clock, deadline.times.waitMs)).then(() =>
+        core.exec(addressed.caller, { rollout: addressed.ref, call, ...command }),
+      );
       return sendEvents(parts, request, reply, { pid, running, deadline });
     },
   );
@@ -205,8 +209,11 @@ async function sendEvents(
     deadline.leavesLongOutput() ? parts.core.output(caller, ref, kept, stream) : null;
   const pinged = { clock: parts.clock, over: over.signal, pingMs: pingMsOf(request) };
   const messages = eventsOf(pid, ended, pinged, output);
-  const { rollout = null, call = null } = request.state ?? {};
-  const stream = streamOf(messages, (failure) => parts.onFailure('e2b', { failure, rollout, call }));
+  const { rollout = null, call = null, inHand = null } = request.state ?? {};
+  const stream = streamOf(messages, (failure) => {
+    inHand?.failed(failure);
+    parts.onFailure('e2b', { failure, rollout, call });
+  });
   // It is held until it has ended, not until it has begun.
   const hold = request.state?.hold ?? null;
   if (request.state !== null) request.state.hold = null;

@@ -4,6 +4,7 @@ import { type Authentication, createRequireScope } from '../http/identify.ts';
 import { controlRoutes } from './control-routes.ts';
 import { fileRoutes } from './file-routes.ts';
 import { filesystemRoutes } from './filesystem-routes.ts';
+import { followRequests } from './follow-requests.ts';
 import { createRequirePass, refuseAddress } from './identify.ts';
 import type { E2bParts } from './parts.ts';
 import { processRoutes } from './process-routes.ts';
@@ -30,7 +31,9 @@ export function e2bRoutes(app: App, parts: E2bParts, authentication: Authenticat
     );
     void app.register(
       async (data) => {
-        data.addHook('onRequest', createRequirePass(authentication, parts.tokens));
+        const requirePass = createRequirePass(authentication, parts.tokens);
+        data.addHook('onRequest', requirePass);
+        followRequests(data, parts, requirePass);
         processRoutes(data, parts);
         filesystemRoutes(data, parts);
         await data.register(async (files) => fileRoutes(files, parts));

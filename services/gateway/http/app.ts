@@ -13,6 +13,7 @@ import {
   type RawServerDefault,
 } from 'fastify';
 import type { Grant } from '#src/access/keys.ts';
+import type { RequestInHand } from '#src/lifecycle/requests-in-hand.ts';
 import type { Timings } from '#src/model/timings.ts';
 import type { CallId, RolloutId } from '#src/model/ids.ts';
 import type { Written } from '#src/model/written.ts';
@@ -217,6 +218,8 @@ type RequestState = {
   /** Told in the error body as soon as they are known. */
   rollout: RolloutId | null;
   call: CallId | null;
+  /** Of a request for a sandbox of E2B's clients: says what becomes of it. */
+  inHand: RequestInHand | null;
   /** It was told that this gateway has stopped; what its work comes to is for the repeat. */
   cutOff: boolean;
 };
@@ -228,6 +231,7 @@ export const newRequestState = (): RequestState => ({
   written: null,
   rollout: null,
   call: null,
+  inHand: null,
   cutOff: false,
 });
 

@@ -22,6 +22,8 @@ export type Leaving = {
   readonly graceMs: number;
   /** Aborted: cut off at once. */
   readonly hurry: AbortSignal;
+  /** When all are answered, just before the door closes; it may take as long as an answer's last bytes. */
+  readonly lastWord?: () => Promise<void>;
 };
 
 /** Longer than an answer waits for a request that is still on its way; its own bytes are out in milliseconds. */
@@ -32,7 +34,7 @@ export type Leave = (leaving: Leaving) => Promise<void>;
 /** To be called before the application listens. */
 export function createLeave(app: App, gate: HoldGate, clock: Clock): Leave {
   const answers = watchAnswers(app.server);
-  return async ({ drainDelayMs, graceMs, hurry }) => {
+  return async ({ drainDelayMs, graceMs, hurry, lastWord }) => {
     gate.leave();
     await untilNobodyComes(gate, drainDelayMs, clock, hurry);
     app.server.closeIdleConnections();
@@ -43,6 +45,7 @@ export function createLeave(app: App, gate: HoldGate, clock: Clock): Leave {
     // A file that is being sent is not held any more, and cannot be answered otherwise.
     await Promise.race([answers.allSent(), graceOver]);
     await Promise.race([answers.allSent(), clock.sleep(lastWordsMs, over.signal)]);
+    await Promise.race([lastWord?.(), clock.sleep(lastWordsMs, over.signal)]);
     over.abort();
     const closed = app.close();
     // Node would wait for a connection that has never sent anything.

@@ -3,6 +3,7 @@ import type { CallStore } from '#src/ports/fleet/calls.ts';
 import type { ClaimStore } from '#src/ports/fleet/claims.ts';
 import type { ControlStore } from '#src/ports/fleet/controls.ts';
 import type { DependencyStore } from '#src/ports/fleet/dependencies.ts';
+import type { GatewayStore } from '#src/ports/fleet/gateways.ts';
 import type { GradeStore } from '#src/ports/fleet/grades.ts';
 import type { LifecycleStore } from '#src/ports/fleet/lifecycle.ts';
 import type { PoolStore } from '#src/ports/fleet/pool.ts';
@@ -25,6 +26,7 @@ import {
 import { eventKeeperStore, watchStore } from './watch-store.ts';
 import { controlStore } from './control-store.ts';
 import { dependencyStore } from './dependency-store.ts';
+import { gatewayStore } from './gateway-store.ts';
 import { gradeStore } from './grade-store.ts';
 import { keysOf, type Keys } from './keys.ts';
 import { lifecycleStore } from './lifecycle-store.ts';
@@ -66,6 +68,7 @@ export type FleetState = {
   readonly grades: GradeStore;
   readonly controls: ControlStore;
   readonly dependencies: DependencyStore;
+  readonly gateways: GatewayStore;
   readonly pool: PoolStore;
   readonly reports: ReportStore;
   readonly watch: FleetWatch;
@@ -110,6 +113,7 @@ export async function connectFleetState(options: FleetStateOptions): Promise<Fle
     const rowBytes = await rowShare(memory, options.rowBytesOfTenant);
     return {
       ...assemble(run, keys, messages, rowBytes, disconnect),
+      gateways: gatewayStore(run, keys, (channel) => subscriber.subscribe(channel)),
       memory,
       watch: watchStore(run, connection.client),
       health: () => healthOf(run, connection.describe()),
@@ -132,7 +136,7 @@ function assemble(
   messages: Messages,
   rowBytesOfTenant: number,
   disconnect: () => void,
-): Omit<FleetState, 'memory' | 'watch' | 'health'> {
+): Omit<FleetState, 'gateways' | 'memory' | 'watch' | 'health'> {
   return {
     claims: claimStore(run, keys, messages, rowBytesOfTenant),
     calls: callStore(run, Math.floor(rowBytesOfTenant / 2)),

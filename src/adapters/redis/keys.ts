@@ -87,6 +87,11 @@ export const keyNames = {
   catalogs: 'catalogs',
   catalogHolders: 'catalog-holders',
 
+  gateway: 'gateway:',
+  gateways: 'gateways',
+  gatewaysSilent: 'gateways-silent',
+  inHand: 'in-hand:',
+
   processes: 'processes',
   processesHeard: 'processes-heard',
   eventLogs: 'event-logs',

@@ -8,6 +8,7 @@ import { claim } from './scripts/claim.ts';
 import { controls } from './scripts/controls.ts';
 import { dependencies } from './scripts/dependencies.ts';
 import { environments } from './scripts/environments.ts';
+import { gateways } from './scripts/gateways.ts';
 import { grading } from './scripts/grading.ts';
 import { launching } from './scripts/launching.ts';
 import { recovery } from './scripts/recovery.ts';
@@ -143,6 +144,7 @@ export const scripts = {
   controls,
   dependencies,
   environments,
+  gateways,
   grading,
   launching,
   recovery,
@@ -162,6 +164,7 @@ export const contracts = {
   ...controls,
   ...dependencies,
   ...environments,
+  ...gateways,
   ...grading,
   ...launching,
   ...recovery,

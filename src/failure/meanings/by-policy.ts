@@ -115,6 +115,9 @@ export const lossByPolicy: Readonly<Record<LossCause, ByPolicy>> = {
   node_lost: no(
     'A machine fails, or the policy has escaped from its sandbox, which is a matter of isolation.',
   ),
+  request_lost: marked(
+    'It cannot reach gateways or Redis. Marked if a request failed because its sandbox took no connection, which commands can bring about with `run_as: root` or `uid: single`.',
+  ),
   pod_replaced: no('The engine assigns addresses.'),
   boot_changed: marked('Sandboxes are never restarted, and what ended the daemon is unknown.'),
   out_of_memory: marked(

@@ -86,6 +86,14 @@ export const lossCauses = {
     operator:
       'Find the pod that fills the disk. Give sandboxes volumes with a size of their own, or nodes with project quotas, so that no sandbox can use more than its `disk`.',
   },
+  request_lost: {
+    means:
+      'Only for sandboxes of [E2B’s clients](clients/e2b.md#what-a-lost-request-becomes). A request got no answer that says what happened: no gateway listened, its gateway died, or the answer was an infrastructure failure. Such a client goes on as if the policy had failed, so the sandbox is given up before anything is graded.',
+    evidence:
+      '`reason`: `no_gateway_listened`, `gateway_died`, `failed` with the `code` of that failure, or `client_left` while fleet state could not be reached.',
+    operator:
+      'Run at least two gateways, so that one always listens. If `reason` is `failed`, check what its `code` says.',
+  },
   expired: {
     means: 'Its hard life was over and it ended itself.',
     evidence: 'Exit code 0 at its expiry, or `endedByNode: expired`.',

@@ -13,6 +13,8 @@ export type ProcessWord = {
   readonly host: string;
   readonly pid: number;
   readonly version: string;
+  /** Of a gateway: it is in fleet state's list of gateways, which the release before does not have. */
+  readonly isListed?: true;
   /** How long it has run. */
   readonly ageMs: number;
   /** `left`: it has ended in order. */

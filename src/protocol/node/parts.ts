@@ -140,6 +140,7 @@ const lossCauses = {
   node_out_of_memory: true,
   out_of_disk: true,
   node_disk_full: true,
+  request_lost: true,
   expired: true,
 } as const satisfies Record<LossCause, true>;
 

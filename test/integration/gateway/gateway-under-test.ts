@@ -12,12 +12,16 @@ import { systemRandom } from '#src/platform/random.ts';
 import { createPeerTokens } from '#src/platform/tokens.ts';
 import type { Clock } from '#src/ports/clock.ts';
 import type { Named, NamedByTag } from '#src/ports/fleet/registry.ts';
+import { RequestsInHand } from '#src/lifecycle/requests-in-hand.ts';
 import { FakeGatewayCore } from '#test/fakes/gateway-core.ts';
+import { FakeGatewayStore } from '#test/fakes/gateway-store.ts';
 
 /** A real server on a free port of this machine, over a recording core. */
 export type GatewayUnderTest = {
   readonly core: FakeGatewayCore;
   readonly events: readonly FleetEvent[];
+  readonly gateways: FakeGatewayStore;
+  readonly requests: RequestsInHand;
   readonly url: string;
   readonly port: number;
   readonly listenBeyond: GatewayServer['listenBeyond'];
@@ -70,9 +74,13 @@ const headersOf = (...scopes: Scope[]) => {
 export async function startGateway(
   changes: Partial<GatewayParts> = {},
   clock: Clock = systemClock,
+  isDecided = true,
 ): Promise<GatewayUnderTest> {
   const core = new FakeGatewayCore();
   const events: FleetEvent[] = [];
+  const gateways = new FakeGatewayStore();
+  const requests = requestsOf(gateways);
+  if (isDecided) requests.decided();
   const prometheus = createGatewayPrometheus({ version: '0', environments: () => [] });
   const server = createGatewayServer({
     core,
@@ -82,6 +90,7 @@ export async function startGateway(
     e2b: {
       aliases: rememberedAliases(),
       rows: { row: () => Promise.resolve(null) },
+      requests,
       random: systemRandom,
       tokens: fleetTokens,
     },
@@ -111,6 +120,8 @@ export async function startGateway(
   return {
     core,
     events,
+    gateways,
+    requests,
     url,
     port: Number(new URL(url).port),
     listenBeyond: (settings) => server.listenBeyond(settings),
@@ -121,6 +132,11 @@ export async function startGateway(
 
 /** Signs passes as a gateway of one fleet does. */
 export const fleetTokens = createPeerTokens({ current: 'the fleet key of this test', other: null });
+
+function requestsOf(gateways: FakeGatewayStore): RequestsInHand {
+  const deps = { gateways, gateway: 'this', clock: systemClock, random: systemRandom };
+  return new RequestsInHand({ ...deps, onLost: () => Promise.resolve() });
+}
 
 function rememberedAliases(): GatewayParts['e2b']['aliases'] {
   const aliases = new Map<string, NamedByTag>();

@@ -154,21 +154,38 @@ async def test_output_without_end_is_cut_and_says_so_and_thousands_of_processes_
     assert fleet.report(run)["discarded"] == 0
 
 
-async def test_a_gateway_that_dies_in_a_command_is_an_exception_and_the_command_runs_once(
+async def test_a_gateway_that_dies_in_a_command_is_an_exception_and_its_sandbox_is_gone(
     fleet: Fleet, run: str
 ):
     sandbox = await open_sandbox()
-    handle = await sandbox.commands.run("sleep 6; echo x >> calls; echo done", background=True, timeout=0)
+    handle = await sandbox.commands.run("sleep 60", background=True, timeout=0)
     killed = fleet.kill_gateway()
     [broken] = await asyncio.gather(handle.wait(), return_exceptions=True)
     assert isinstance(broken, Exception)
     assert not isinstance(broken, e2b.CommandExitException | e2b.SandboxNotRunningException)
     await asyncio.to_thread(fleet.await_gateway_after, killed)
-    again = await sandbox.commands.connect(handle.pid)
-    assert (await again.wait()).stdout == "done\n"
-    assert await lines_of(sandbox) == 1
-    await sandbox.kill()
-    assert fleet.report(run)["discarded"] == 0
+    for ask in (lambda: sandbox.commands.connect(handle.pid), lambda: sandbox.commands.run("echo hi")):
+        with pytest.raises(e2b.SandboxNotRunningException, match="sandbox_lost"):
+            await ask()
+    assert fleet.report(run)["codes"] == {"sandbox_lost": 1}
+
+
+async def test_the_only_gateway_is_away_between_two_commands_and_every_sandbox_of_before_is_gone(
+    fleet: Fleet, run: str
+):
+    sandbox, quiet = await open_sandbox(), await open_sandbox()
+    assert (await sandbox.commands.run("echo hi")).stdout == "hi\n"
+    with fleet.without_gateway():
+        for ask in (lambda: sandbox.commands.run("echo hi"), lambda: sandbox.files.read("a")):
+            with pytest.raises(e2b.SandboxUnreachableException):
+                await ask()
+    for each in (sandbox, quiet):
+        with pytest.raises(e2b.SandboxNotRunningException, match="sandbox_lost"):
+            await each.commands.run("echo hi")
+    assert (fleet.report(run)["discarded"], fleet.report(run)["codes"]) == (2, {"sandbox_lost": 2})
+    after = await open_sandbox()
+    assert (await after.commands.run("echo hi")).stdout == "hi\n"
+    await after.kill()
 
 
 async def test_files_and_folders_go_in_and_out(image: str):

@@ -21,6 +21,10 @@ class ScriptedAgent(BaseAgent):
     numbers: ClassVar[itertools.count[int]] = itertools.count()
     seen: ClassVar[list[ExecResult]] = []
     last: ClassVar[list[str]] = []
+    # What ended a command without a result, by its class.
+    raised: ClassVar[list[str]] = []
+    # Its trial goes on to its grade no sooner than this, so that the outage that ended a command does not end the grade too.
+    over: ClassVar[asyncio.Event | None] = None
 
     @staticmethod
     def name() -> str:
@@ -41,6 +45,15 @@ class ScriptedAgent(BaseAgent):
         for turn, command in enumerate([own] if isinstance(own, str) else own):
             if is_last and (begins := type(self).begins) is not None:
                 await asyncio.to_thread(begins, rollout, turn)
-            self.seen.append(await environment.exec(command, timeout_sec=self.timeout_sec))
+            await self._exec(environment, command)
         if self.fails_after is not None:
             raise self.fails_after
+
+    async def _exec(self, environment: BaseEnvironment, command: str) -> None:
+        try:
+            self.seen.append(await environment.exec(command, timeout_sec=self.timeout_sec))
+        except Exception as error:
+            self.raised.append(type(error).__name__)
+            if self.over is not None:
+                await self.over.wait()
+            raise

@@ -103,7 +103,7 @@ async def test_the_models_own_time_out_is_the_exit_code_of_its_program(fleet: Fl
     assert fleet.report(run)["discarded"] == 0
 
 
-async def test_a_gateway_that_dies_in_a_program_costs_nothing_and_its_reward_survives(
+async def test_a_gateway_that_dies_in_a_program_leaves_its_trace_without_a_reward(
     fleet: Fleet, run: str, monkeypatch: pytest.MonkeyPatch
 ):
     async def restart() -> None:
@@ -114,5 +114,5 @@ async def test_a_gateway_that_dies_in_a_program_costs_nothing_and_its_reward_sur
         for name in ("E2B_API_URL", "E2B_SANDBOX_URL"):
             monkeypatch.setenv(name, f"{url}/e2b/runs/{run}")
         [episode] = await play(["echo x >> calls; sleep 12; echo x >> calls"], restart)
-    assert rewards([episode]) == [2]
-    assert fleet.report(run)["discarded"] == 0
+    assert rewards([episode]) == [None]
+    assert fleet.report(run)["codes"] == {"sandbox_lost": 1}

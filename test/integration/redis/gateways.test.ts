@@ -1,0 +1,235 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { connectFleetState, type FleetState } from '#src/adapters/redis/fleet-state.ts';
+import { keysOf } from '#src/adapters/redis/keys.ts';
+import { gradeAsk, keyOf, minute, recordOf, second, worldOfTests } from './world.ts';
+
+const world = worldOfTests(6);
+
+/** Each gateway has a connection of its own, as a process has; it dies when that ends. */
+const connections = new Map<string, FleetState>();
+beforeEach(() => connections.clear());
+afterEach(() => Promise.all([...connections.values()].map((state) => state.close())));
+
+async function process(name: string) {
+  const state = await connectFleetState(world.options);
+  connections.set(name, state);
+  await state.gateways.appear(name);
+  return state.gateways;
+}
+
+async function listening(name: string) {
+  const gateways = await process(name);
+  await gateways.keep(name);
+  return gateways;
+}
+
+const channelOf = (name: string) => keysOf('test')('gateway', name);
+
+/** As the kernel ends the connections of a process that is killed. */
+async function die(name: string): Promise<void> {
+  await connections.get(name)?.close();
+  await expect.poll(() => world.redis.pubsub('NUMSUB', channelOf(name))).toEqual([channelOf(name), 0]);
+}
+
+const sandbox = (name: string) => world.active(name, { face: 'e2b' });
+const verdictOf = async (name: string) => (await recordOf(world.fleet, keyOf(name))).discarded;
+const recovering = { code: 'recovering' };
+
+test('the first gateway of all is alone, and the next one joins it', async () => {
+  const first = await process('a');
+  expect(await first.begin('a')).toMatchObject({ kind: 'alone' });
+  expect(await first.sweep(null, world.nowMs())).toEqual({ cursor: null, lost: [] });
+  await first.keep('a');
+  expect(await (await process('b')).begin('b')).toMatchObject({ kind: 'joined' });
+});
+
+test('after the only gateway has died the next one discards what E2B’s clients had opened before, and nothing else', async () => {
+  await listening('a');
+  await sandbox('before');
+  await world.active('native', { face: 'native' });
+  await die('a');
+  await world.step(1);
+  const next = await process('b');
+  const unsure = await next.begin('b');
+  expect(unsure).toMatchObject({ kind: 'unsure' });
+  await world.step(5 * second);
+  const alone = await next.begin('b');
+  expect(alone).toMatchObject({ kind: 'alone', atMs: world.nowMs() });
+  await world.step(1);
+  await sandbox('after');
+  const swept = await next.sweep(null, world.nowMs() - 1);
+  expect(swept).toMatchObject({ cursor: null, lost: [{ key: keyOf('before') }] });
+  expect(await verdictOf('before')).toMatchObject({
+    code: 'sandbox_lost',
+    cause: 'request_lost',
+    evidence: { reason: 'no_gateway_listened' },
+  });
+  expect([await verdictOf('native'), await verdictOf('after')]).toEqual([null, null]);
+});
+
+test('while one of two gateways lives, what the dead one had in hand is discarded once, and only that', async () => {
+  const [dying, living] = [await listening('a'), await listening('b')];
+  await Promise.all(['in-hand', 'answered', 'elsewhere'].map(sandbox));
+  await dying.enter('a', keyOf('in-hand'));
+  await dying.enter('a', keyOf('answered'));
+  await dying.leave('a', keyOf('answered'));
+  await living.enter('b', keyOf('elsewhere'));
+  await die('a');
+  await expect(living.enter('b', keyOf('in-hand'))).rejects.toMatchObject(recovering);
+  expect(await living.keep('b')).toMatchObject({ lost: [] });
+  await world.step(5 * second);
+  expect(await living.keep('b')).toMatchObject({ lost: [{ key: keyOf('in-hand') }] });
+  expect(await living.keep('b')).toMatchObject({ lost: [] });
+  expect(await verdictOf('in-hand')).toMatchObject({
+    code: 'sandbox_lost',
+    cause: 'request_lost',
+    evidence: { reason: 'gateway_died', gateway: 'a' },
+  });
+  await living.enter('b', keyOf('in-hand'));
+  expect([await verdictOf('answered'), await verdictOf('elsewhere')]).toEqual([null, null]);
+  expect(await (await process('c')).begin('c')).toMatchObject({ kind: 'joined' });
+});
+
+test('a gateway that stands still for an hour discards nothing, nor does one that ends in order', async () => {
+  const [still, leaving, other] = [await listening('a'), await listening('b'), await listening('c')];
+  await Promise.all(['still', 'left'].map(sandbox));
+  await still.enter('a', keyOf('still'));
+  await leaving.enter('b', keyOf('left'));
+  await leaving.end('b');
+  await die('b');
+  await world.step(60 * minute);
+  expect(await other.keep('c')).toMatchObject({ lost: [] });
+  await expect(other.enter('c', keyOf('still'))).rejects.toMatchObject(recovering);
+  await still.enter('a', keyOf('still'));
+  await still.keep('a');
+  await other.enter('c', keyOf('still'));
+  await other.enter('c', keyOf('left'));
+  expect([await verdictOf('still'), await verdictOf('left')]).toEqual([null, null]);
+});
+
+test('a gateway that connects again within five seconds is not gone', async () => {
+  const [, other] = [await listening('a'), await listening('b')];
+  await sandbox('x');
+  await connections.get('a')?.gateways.enter('a', keyOf('x'));
+  await die('a');
+  expect(await other.keep('b')).toMatchObject({ lost: [] });
+  await world.step(4 * second);
+  const again = await listening('a');
+  await world.step(4 * second);
+  expect(await other.keep('b')).toMatchObject({ lost: [] });
+  await again.leave('a', keyOf('x'));
+  await other.enter('b', keyOf('x'));
+});
+
+test('a gateway that stands still, or whose machine is lost, leaves the next one unsure until it speaks or its connection ends', async () => {
+  const still = await listening('a');
+  await world.step(5 * second);
+  const next = await process('b');
+  expect(await next.begin('b')).toMatchObject({ kind: 'unsure' });
+  await still.keep('a');
+  expect(await next.begin('b')).toMatchObject({ kind: 'joined' });
+});
+
+test('a gateway that leaves is no other that listens, and what it has in hand stays', async () => {
+  const leaving = await listening('a');
+  await sandbox('x');
+  await leaving.enter('a', keyOf('x'));
+  await leaving.keep('a', { isLeaving: true });
+  const next = await process('b');
+  expect(await next.begin('b')).toMatchObject({ kind: 'alone' });
+  expect(await next.keep('b')).toMatchObject({ lost: [] });
+  await next.enter('b', keyOf('x'));
+});
+
+test('a gateway that speaks is not gone while its subscription is late', async () => {
+  const other = await listening('b');
+  await listening('a');
+  await die('a');
+  await other.keep('b');
+  await world.step(4 * second);
+  await world.fleet.gateways.keep('a');
+  await world.step(4 * second);
+  await world.fleet.gateways.keep('a');
+  expect(await other.keep('b')).toMatchObject({ lost: [] });
+  expect(await world.redis.hexists(keysOf('test')('gateways'), 'a')).toBe(1);
+});
+
+test('a gateway that starts next to one that listens makes nothing wait', async () => {
+  const living = await listening('a');
+  await sandbox('x');
+  await process('b');
+  await living.enter('a', keyOf('x'));
+});
+
+test('a gateway whose connection breaks subscribes again by itself, and is there', async () => {
+  await listening('a');
+  await world.redis.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+  await expect.poll(() => world.redis.pubsub('NUMSUB', channelOf('a'))).toEqual([channelOf('a'), 1]);
+});
+
+test('a Redis that has forgotten its gateways does not take the next one for the only one', async () => {
+  const living = await listening('a');
+  await world.reset();
+  const next = await process('b');
+  const unsure = await next.begin('b');
+  expect(unsure).toMatchObject({ kind: 'unsure' });
+  await world.supply(1);
+  await sandbox('x');
+  await expect(living.enter('a', keyOf('x'))).rejects.toMatchObject(recovering);
+  expect(await living.keep('a')).toMatchObject({ isForgotten: true });
+  expect(await living.keep('a', { inHand: [keyOf('x')] })).toMatchObject({ isForgotten: false });
+  expect(await next.begin('b')).toMatchObject({ kind: 'joined' });
+  await die('a');
+  await next.keep('b');
+  await world.step(5 * second);
+  expect(await next.keep('b')).toMatchObject({ lost: [{ key: keyOf('x') }] });
+});
+
+test('a gateway of the release before, which only tells that it is there, counts as one that listens', async () => {
+  const word = {
+    kind: 'gateway',
+    host: 'h',
+    pid: 1,
+    version: '0',
+    ageMs: 1,
+    inHand: {},
+    atMost: {},
+    verdicts: {},
+  } as const;
+  await world.fleet.watch.tell('old', { ...word, state: 'serving' });
+  expect(await (await process('b')).begin('b')).toMatchObject({ kind: 'joined' });
+  await world.fleet.watch.tell('old', { ...word, state: 'left' });
+  await connections.get('b')?.gateways.end('b');
+  expect(await (await process('c')).begin('c')).toMatchObject({ kind: 'unsure' });
+});
+
+test('of two gateways that start together one decides, and requests and scores wait for it', async () => {
+  await sandbox('x');
+  const [one, other] = [await process('a'), await process('b')];
+  expect(await other.begin('b')).toMatchObject({ kind: 'unsure' });
+  const alone = await one.begin('a');
+  expect(alone).toMatchObject({ kind: 'alone' });
+  expect(await other.begin('b')).toMatchObject({ kind: 'unsure' });
+  await expect(other.enter('b', keyOf('x'))).rejects.toMatchObject(recovering);
+  await expect(world.fleet.grades.begin(keyOf('x'), gradeAsk())).rejects.toMatchObject(recovering);
+  await one.sweep(null, world.nowMs());
+  await one.keep('a');
+  expect(await other.begin('b')).toMatchObject({ kind: 'joined' });
+  await other.enter('b', keyOf('x'));
+});
+
+test('a request that was lost discards its rollout for its reason, with a mark where the policy may have done it', async () => {
+  const gateways = await listening('a');
+  await Promise.all(['x', 'y'].map(sandbox));
+  expect(await gateways.lose(keyOf('x'), { reason: 'failed', suspected: 'command' })).toMatchObject({
+    key: keyOf('x'),
+    barred: 'sandbox_lost',
+  });
+  expect(await gateways.lose(keyOf('x'), { reason: 'client_left' })).toBeNull();
+  await gateways.lose(keyOf('y'), { reason: 'client_left' });
+  expect(await verdictOf('x')).toMatchObject({
+    suspected: 'command',
+    evidence: { reason: 'failed' },
+  });
+  expect(await verdictOf('y')).toMatchObject({ suspected: null, evidence: { reason: 'client_left' } });
+});
