@@ -1,8 +1,8 @@
 import type { ResolvedRollout } from '../claiming/resolve-rollout.ts';
 import { targetOf } from '../claiming/target.ts';
 import { refusal } from '../claiming/refusal.ts';
-import { Failure, sandboxdUnreachable } from '../failure/failure.ts';
-import { callId } from '../model/ids.ts';
+import { Barred, Failure, sandboxdUnreachable } from '../failure/failure.ts';
+import { type CallId, callId } from '../model/ids.ts';
 import {
   type FileIn,
   type FileOut,
@@ -44,10 +44,10 @@ export async function putFile(
   body: AsyncIterable<Uint8Array>,
   setup = false,
 ): Promise<FileReply> {
-  const { work, target } = await admitTransfer(deps, rollout, 'put_file', setup);
+  if (!setup) return putOnce(deps, rollout, to, body);
+  const { work, target } = await admitOwn(deps, rollout, 'put_file', setup);
   const put = (bytes: AsyncIterable<Uint8Array>) =>
     deps.link.putFile(target, to, bytes, AbortSignal.timeout(transferMs));
-  if (!setup) return ending(deps, work, () => put(body));
   const copy = new SetupCopy(deps.setupRoom);
   try {
     return await ending(
@@ -59,6 +59,20 @@ export async function putFile(
   } finally {
     copy.letGo();
   }
+}
+
+async function putOnce(
+  deps: TransferDeps,
+  rollout: ResolvedRollout,
+  to: FileIn,
+  body: AsyncIterable<Uint8Array>,
+): Promise<FileReply> {
+  const { work, target, left } = await admitUpload(deps, rollout, to.call ?? null);
+  const reply = await ending(deps, work, () =>
+    deps.link.putFile(target, to, body, AbortSignal.timeout(transferMs)),
+  );
+  if (left !== null) await settleTransfer(deps, left, 'done');
+  return reply;
 }
 
 /** In a replay the upload has the id that its caller gave it, so that a late repeat does not write it again. */
@@ -74,7 +88,7 @@ export async function getFile(
   rollout: ResolvedRollout,
   from: FileOut,
 ): Promise<AsyncIterable<Uint8Array>> {
-  const { work, target } = await admitTransfer(deps, rollout, 'get_file', false);
+  const { work, target } = await admitOwn(deps, rollout, 'get_file');
   try {
     const bytes = await deps.link.getFile(target, from, AbortSignal.timeout(transferMs));
     return settlingAtEnd(deps, work, bytes);
@@ -83,23 +97,54 @@ export async function getFile(
   }
 }
 
-async function admitTransfer(
+type Admitted = { readonly work: Admissible; readonly target: SandboxTarget };
+type TransferTool = 'put_file' | 'get_file';
+
+/**
+ * `left`: an earlier try with the caller's id that has not settled, perhaps because its gateway died in it. It can no longer
+ * change the file once this try is done, and its rollout must not wait for it.
+ */
+async function admitUpload(
   deps: TransferDeps,
   rollout: ResolvedRollout,
-  tool: 'put_file' | 'get_file',
-  setup: boolean,
-): Promise<{ work: Admissible; target: SandboxTarget }> {
-  const { key, claim, environment, known, keyId } = rollout;
-  // No caller can use this id, because theirs hold no space; each transfer is one of its own.
-  const call = callId(`corral ${tool} ${deps.random.text(16)}`);
-  const of = { key, claim, environment, keyId };
-  const work = { ...of, call, tool, digest: tool, known, counted: false, setup, swaps: noneFailed() };
-  const admitted = await retrying(deps, retryPolicies.fileAdmission, (deadline) =>
-    admitOrObtain(deps, work, transferMs, deadline),
-  );
+  call: CallId | null,
+): Promise<Admitted & { readonly left: Admissible | null }> {
+  if (call === null) return { ...(await admitOwn(deps, rollout, 'put_file')), left: null };
+  const work = workOf(rollout, 'put_file', call, false);
+  const admitted = await admit(deps, work).catch(nullIfBarred);
+  if (admitted?.kind !== 'dispatch') return { ...(await admitOwn(deps, rollout, 'put_file')), left: null };
+  if (admitted.again) return { ...(await admitOwn(deps, rollout, 'put_file')), left: work };
+  return { work, target: targetOf(admitted.rollout), left: null };
+}
+
+/** An earlier try may be barred although its rollout is not; if both are, the new try is refused for it. */
+function nullIfBarred(thrown: unknown): null {
+  if (thrown instanceof Barred) return null;
+  throw thrown;
+}
+
+async function admitOwn(
+  deps: TransferDeps,
+  rollout: ResolvedRollout,
+  tool: TransferTool,
+  setup = false,
+): Promise<Admitted> {
+  const work = workOf(rollout, tool, deps.random.text(16), setup);
+  const admitted = await admit(deps, work);
   if (admitted.kind === 'dispatch') return { work, target: targetOf(admitted.rollout) };
   throw refusal('rollout_closed', 'rollout' in admitted ? admitted.rollout : null);
 }
+
+/** No caller can use its id, because theirs hold no space. */
+function workOf(rollout: ResolvedRollout, tool: TransferTool, id: string, setup: boolean): Admissible {
+  const { key, claim, environment, known, keyId } = rollout;
+  const call = callId(`corral ${tool} ${id}`);
+  const of = { key, claim, environment, keyId };
+  return { ...of, call, tool, digest: tool, known, counted: false, setup, swaps: noneFailed() };
+}
+
+const admit = (deps: TransferDeps, work: Admissible) =>
+  retrying(deps, retryPolicies.fileAdmission, (deadline) => admitOrObtain(deps, work, transferMs, deadline));
 
 async function ending<Result>(
   deps: TransferDeps,

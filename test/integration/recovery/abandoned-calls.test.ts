@@ -1,11 +1,12 @@
+import { Readable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { LinkError } from '#src/ports/sandbox-link.ts';
-import { callId } from '#src/model/ids.ts';
+import { callId, rolloutId } from '#src/model/ids.ts';
 import { targetOf } from '#src/claiming/target.ts';
 import { secondRunOf } from '#src/calls/work.ts';
 import { callDigest } from '#src/tools/arguments.ts';
 import { answering } from '#test/fakes/sandbox-link.ts';
-import { lookUpDependency, lookUpTwice, sh } from '#test/support/core-world.ts';
+import { caller, lookUpDependency, lookUpTwice, sh } from '#test/support/core-world.ts';
 import { RecoveryWorld } from './world.ts';
 
 const minute = 60_000;
@@ -192,6 +193,36 @@ test('a file transfer whose gateway died holds its rollout no longer', async () 
     activation: null,
   });
   expect(await world.settleOverdue()).toEqual({ settled: 1 });
+  expect(await world.record('a')).toMatchObject({ inFlight: 0, discarded: null });
+  expect(await world.core.grade('a', 'yes', ['c1'])).toMatchObject({ score: 1 });
+});
+
+test('an upload that is sent again ends the try whose gateway died in it, and the rollout can be graded', async () => {
+  await using world = await RecoveryWorld.start();
+  await world.ready();
+  await world.core.sh('a', 'c1', 'echo one');
+  const { key } = await world.record('a');
+  await world.core.state.calls.admit({
+    key,
+    call: callId('corral put_file u-1'),
+    tool: 'put_file',
+    digest: 'put_file',
+    timeoutMs: minute,
+    idleMs: minute,
+    budget: null,
+    activation: null,
+  });
+  const upload = () =>
+    world.core.wired.core.putFile(
+      caller,
+      { rollout: rolloutId('a'), attempt: null },
+      { path: '/workspace/x', user: 'policy', form: 'file', call: callId('u-1') },
+      Readable.from([Buffer.from('x')]),
+    );
+  await upload();
+  expect((await world.record('a')).inFlight).toBe(0);
+  // Also once more, after an answer that was lost.
+  await upload();
   expect(await world.record('a')).toMatchObject({ inFlight: 0, discarded: null });
   expect(await world.core.grade('a', 'yes', ['c1'])).toMatchObject({ score: 1 });
 });
