@@ -14,7 +14,7 @@ TIME_TO_DIE_S = 8
 
 
 class Prepares(AppendsLines):
-    async def setup(self, runtime: vf.Runtime) -> None:
+    async def setup(self, trace: vf.Trace, runtime: vf.Runtime) -> None:  # noqa: ARG002
         await runtime.write("made/before/line", b"x\n")
         await runtime.run(["sh", "-c", "cat made/before/line > calls"], {})
         await asyncio.sleep(TIME_TO_DIE_S)
