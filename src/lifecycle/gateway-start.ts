@@ -29,11 +29,14 @@ const lookAgainMs = 200;
 /** Call it when the port is open. Resolves with true when this gateway listens, with false if it is stopped before. */
 export async function decideBeginning(deps: GatewayStartDeps, signal: AbortSignal): Promise<boolean> {
   const { gateways, gateway, clock, onLost } = deps;
+  const openedAtMs = clock.monotonicMs();
+  const begin = () =>
+    persisting(deps, signal, () => gateways.begin(gateway, clock.monotonicMs() - openedAtMs));
   await persisting(deps, signal, () => gateways.appear(gateway));
-  let beginning = await persisting(deps, signal, () => gateways.begin(gateway));
+  let beginning = await begin();
   while (beginning.kind === 'unsure' && !signal.aborted) {
     await clock.sleep(lookAgainMs, signal);
-    beginning = await persisting(deps, signal, () => gateways.begin(gateway));
+    beginning = await begin();
   }
   if (beginning.kind === 'alone') await sweep(deps, beginning.atMs, signal);
   if (signal.aborted) return false;

@@ -108,6 +108,43 @@ test('the doubt about another gateway is no outage', async () => {
   expect(gateways.said.filter((said) => said.startsWith('lose'))).toEqual([]);
 });
 
+test('a client that leaves while Redis itself recovers discards its rollout, however long that takes', async () => {
+  const { requests, gateways, clock, soon } = inHand();
+  const request = requests.open(key);
+  await request.entered(soon);
+  gateways.failure = new Failure('recovering', 'the fleet is written back');
+  for (let second = 0; second < 10; second += 1) {
+    await expect(requests.keep()).rejects.toThrow('written back');
+    await clock.advance(1_000);
+  }
+  request.closed(false);
+  gateways.failure = null;
+  await clock.advance(2_000);
+  expect(gateways.said).toContain(`lose ${key} client_left`);
+});
+
+test('a gateway says for how long it has been leaving', async () => {
+  const { requests, gateways, clock } = inHand();
+  await requests.keep();
+  requests.leaves();
+  await clock.advance(3_000);
+  requests.leaves();
+  await requests.keep();
+  expect(gateways.said).toEqual(['keep me', 'keep me leaving 3000']);
+});
+
+test('fleet state that was away for one request only hears again what is in hand', async () => {
+  const { requests, gateways, clock } = inHand();
+  gateways.failure = away;
+  const entered = requests.open(key).entered(Deadline.in(clock, 60_000));
+  await settled();
+  gateways.failure = null;
+  await clock.advance(2_000);
+  await entered;
+  await requests.keep();
+  expect(gateways.said).toContain(`keep me in hand ${key}`);
+});
+
 test('a command that still runs at the deadline of its client discards its rollout if fleet state was away', async () => {
   const { requests, gateways, clock } = inHand();
   const request = requests.open(key);

@@ -55,7 +55,7 @@ export class RequestsInHand {
   #isStale = false;
   /** Discards that fleet state has not stored yet. */
   readonly #owed = new Map<RolloutKey, Promise<void>>();
-  #isLeaving = false;
+  #leftAtMs: number | null = null;
   /** When fleet state was last found away, and since when it has not answered what it was asked. */
   #awayAtMs = Number.NEGATIVE_INFINITY;
   #askedAtMs: number | null = null;
@@ -70,7 +70,7 @@ export class RequestsInHand {
 
   /** Load balancers send this gateway nothing new from here on. */
   leaves(): void {
-    this.#isLeaving = true;
+    this.#leftAtMs ??= this.#deps.clock.monotonicMs();
   }
 
   /** Resolves when this gateway knows whether it may answer. Throws `recovering` when `until` has passed. */
@@ -80,18 +80,19 @@ export class RequestsInHand {
 
   /** Says that this gateway listens, and discards what gateways that are gone had in hand. Call it every second. */
   async keep(): Promise<void> {
-    const { gateways, gateway, onLost } = this.#deps;
+    const { gateways, gateway, onLost, clock } = this.#deps;
+    const leavingMs = this.#leftAtMs === null ? undefined : clock.monotonicMs() - this.#leftAtMs;
     const inHand = this.#isStale ? [...this.#inHand.keys()] : undefined;
     this.#isStale = false;
     try {
-      const { isForgotten, lost } = await this.#asking(() =>
-        gateways.keep(gateway, { inHand, isLeaving: this.#isLeaving }),
-      );
+      const { isForgotten, lost } = await this.#asking(() => gateways.keep(gateway, { inHand, leavingMs }));
       this.#isStale ||= isForgotten;
       await onLost(lost);
     } catch (thrown) {
       // A replica that is promoted may have missed what came last.
       this.#isStale = true;
+      // Also when it is `recovering`: here that is Redis itself, and never the doubt about another gateway.
+      this.#awayAtMs = clock.monotonicMs();
       throw thrown;
     }
   }
@@ -180,7 +181,11 @@ export class RequestsInHand {
       return result;
     } catch (thrown) {
       // What is `recovering` may only be the doubt about another gateway.
-      if (asFailure(thrown).code === 'state_unavailable') this.#awayAtMs = clock.monotonicMs();
+      if (asFailure(thrown).code === 'state_unavailable') {
+        // A replica may be promoted before the next `keep`, and have missed what came last.
+        this.#isStale = true;
+        this.#awayAtMs = clock.monotonicMs();
+      }
       throw thrown;
     } finally {
       this.#askedAtMs = null;

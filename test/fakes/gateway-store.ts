@@ -18,16 +18,16 @@ export class FakeGatewayStore implements GatewayStore {
   portions: { readonly cursor: string | null; readonly lost: readonly RolloutRecord[] }[] = [];
 
   appear = (gateway: string): Promise<void> => this.#say(`appear ${gateway}`, () => undefined);
-  begin = (gateway: string): Promise<Beginning> =>
-    this.#say(`begin ${gateway}`, () => this.beginnings.shift() ?? { kind: 'joined', atMs: 0 });
+  begin = (gateway: string, openMs: number): Promise<Beginning> =>
+    this.#say(`begin ${gateway} ${openMs}`, () => this.beginnings.shift() ?? { kind: 'joined', atMs: 0 });
   sweep: GatewayStore['sweep'] = (cursor, beforeMs) =>
     this.#say(
       `sweep ${cursor} before ${beforeMs}`,
       () => this.portions.shift() ?? { cursor: null, lost: [] },
     );
-  keep = (gateway: string, { inHand }: Word = {}): Promise<Kept> =>
+  keep = (gateway: string, { inHand, leavingMs }: Word = {}): Promise<Kept> =>
     this.#say(
-      `keep ${gateway}${inHand === undefined ? '' : ` in hand ${inHand.join(' ')}`}`,
+      `keep ${gateway}${inHand === undefined ? '' : ` in hand ${inHand.join(' ')}`}${leavingMs === undefined ? '' : ` leaving ${leavingMs}`}`,
       () => this.kept.shift() ?? { isForgotten: false, lost: [] },
     );
   enter = (_gateway: string, rollout: RolloutKey): Promise<void> =>

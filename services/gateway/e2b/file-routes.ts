@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Failure } from '#src/failure/failure.ts';
+import { asFailure, Failure } from '#src/failure/failure.ts';
+import type { RequestInHand } from '#src/lifecycle/requests-in-hand.ts';
 import { RunParams } from '#src/protocol/e2b/control.ts';
 import { FilesQuery } from '#src/protocol/e2b/data.ts';
 import { Bytes, described, FilesWritten, Nothing } from '#src/protocol/e2b/described.ts';
@@ -47,7 +48,8 @@ export function fileRoutes(app: App, parts: E2bParts): void {
           core.getFile(addressed.caller, addressed.ref, { ...placeOf(path), mostBytes: parts.fileBytes }),
         );
         // Too large a file shows as a broken connection: by then the status has been sent.
-        const stream = Readable.from(limited(bytes, parts.fileBytes), { objectMode: false });
+        const sent = reportFailure(limited(bytes, parts.fileBytes), request.state?.inHand ?? null);
+        const stream = Readable.from(sent, { objectMode: false });
         return await reply.type('application/octet-stream').send(stream);
       } catch (thrown) {
         return answerErrno(reply, path, thrown);
@@ -79,6 +81,19 @@ export function fileRoutes(app: App, parts: E2bParts): void {
     }
     return written;
   });
+}
+
+/** A transfer that fails after its status was sent reaches no other handler. */
+async function* reportFailure<Chunk>(
+  chunks: AsyncIterable<Chunk>,
+  inHand: RequestInHand | null,
+): AsyncGenerator<Chunk> {
+  try {
+    yield* chunks;
+  } catch (thrown) {
+    inHand?.failed(asFailure(thrown));
+    throw thrown;
+  }
 }
 
 const placeOf = (path: string) => ({ path: inSandbox(path), user: 'policy', form: 'file' }) as const;

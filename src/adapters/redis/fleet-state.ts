@@ -113,7 +113,12 @@ export async function connectFleetState(options: FleetStateOptions): Promise<Fle
     const rowBytes = await rowShare(memory, options.rowBytesOfTenant);
     return {
       ...assemble(run, keys, messages, rowBytes, disconnect),
-      gateways: gatewayStore(run, keys, (channel) => subscriber.subscribe(channel)),
+      gateways: gatewayStore(run, keys, {
+        subscribe: (channel) => subscriber.subscribe(channel),
+        reconnect: () => {
+          if (subscriber.status === 'ready') subscriber.disconnect(true);
+        },
+      }),
       memory,
       watch: watchStore(run, connection.client),
       health: () => healthOf(run, connection.describe()),

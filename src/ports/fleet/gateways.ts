@@ -12,7 +12,11 @@ export type Beginning = { readonly kind: 'joined' | 'alone' | 'unsure'; readonly
 export type Kept = { readonly isForgotten: boolean; readonly lost: readonly RolloutRecord[] };
 
 /** `inHand`: the rollouts for which a gateway has requests in hand, if fleet state may be wrong about that. */
-export type Word = { readonly inHand?: readonly RolloutKey[] | undefined; readonly isLeaving?: boolean };
+export type Word = {
+  readonly inHand?: readonly RolloutKey[] | undefined;
+  /** For how long it has been leaving. */
+  readonly leavingMs?: number | undefined;
+};
 
 /**
  * Gateway processes among each other, each by its name, which no other process ever has. Only for rollouts of E2B's clients, which
@@ -21,7 +25,8 @@ export type Word = { readonly inHand?: readonly RolloutKey[] | undefined; readon
 export interface GatewayStore {
   /** From now on fleet state sees that this process is there, until its connection ends. */
   appear(gateway: string): Promise<void>;
-  begin(gateway: string): Promise<Beginning>;
+  /** `openMs`: for how long its port has been open. */
+  begin(gateway: string, openMs: number): Promise<Beginning>;
   /** Discards a portion of what was opened before this moment; `cursor` null: that was the last one. */
   sweep(
     cursor: string | null,

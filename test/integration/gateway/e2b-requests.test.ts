@@ -72,6 +72,25 @@ test('a command whose stream has begun and then fails gives its sandbox up', asy
   await said().toContain(`lose ${key} failed state_unavailable`);
 });
 
+test('a file that breaks off after its status was sent gives its sandbox up', async () => {
+  gateway.core.file = [Buffer.from('a'), new Failure('sandboxd_unreachable', 'broken off')];
+  const answer = await read();
+  expect(answer.status).toBe(200);
+  await expect(answer.arrayBuffer()).rejects.toThrow();
+  await said().toContain(`lose ${key} failed sandboxd_unreachable command`);
+});
+
+test('a client that hangs up in the middle of a file gives nothing up', async () => {
+  gateway.core.file = endless();
+  const answer = await read();
+  await answer.body?.cancel();
+  await said().toEqual([`enter ${key}`, `leave ${key}`]);
+});
+
+function* endless(): Generator<Buffer> {
+  for (;;) yield Buffer.alloc(1024);
+}
+
 test('what the caller or the policy did gives nothing up', async () => {
   gateway.core.failure = new Failure('rollout_closed', 'over');
   await (await read()).arrayBuffer();

@@ -1,6 +1,11 @@
+import { mkdtemp, rm, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { connectFleetState, type FleetState } from '#src/adapters/redis/fleet-state.ts';
 import { keysOf } from '#src/adapters/redis/keys.ts';
+import { startRedis } from '#test/support/redis.ts';
 import { gradeAsk, keyOf, minute, recordOf, second, worldOfTests } from './world.ts';
 
 const world = worldOfTests(6);
@@ -37,10 +42,10 @@ const recovering = { code: 'recovering' };
 
 test('the first gateway of all is alone, and the next one joins it', async () => {
   const first = await process('a');
-  expect(await first.begin('a')).toMatchObject({ kind: 'alone' });
+  expect(await first.begin('a', 0)).toMatchObject({ kind: 'alone' });
   expect(await first.sweep(null, world.nowMs())).toEqual({ cursor: null, lost: [] });
   await first.keep('a');
-  expect(await (await process('b')).begin('b')).toMatchObject({ kind: 'joined' });
+  expect(await (await process('b')).begin('b', 0)).toMatchObject({ kind: 'joined' });
 });
 
 test('after the only gateway has died the next one discards what E2B’s clients had opened before, and nothing else', async () => {
@@ -50,10 +55,10 @@ test('after the only gateway has died the next one discards what E2B’s clients
   await die('a');
   await world.step(1);
   const next = await process('b');
-  const unsure = await next.begin('b');
+  const unsure = await next.begin('b', 0);
   expect(unsure).toMatchObject({ kind: 'unsure' });
   await world.step(5 * second);
-  const alone = await next.begin('b');
+  const alone = await next.begin('b', 0);
   expect(alone).toMatchObject({ kind: 'alone', atMs: world.nowMs() });
   await world.step(1);
   await sandbox('after');
@@ -87,7 +92,7 @@ test('while one of two gateways lives, what the dead one had in hand is discarde
   });
   await living.enter('b', keyOf('in-hand'));
   expect([await verdictOf('answered'), await verdictOf('elsewhere')]).toEqual([null, null]);
-  expect(await (await process('c')).begin('c')).toMatchObject({ kind: 'joined' });
+  expect(await (await process('c')).begin('c', 0)).toMatchObject({ kind: 'joined' });
 });
 
 test('a gateway that stands still for an hour discards nothing, nor does one that ends in order', async () => {
@@ -125,20 +130,75 @@ test('a gateway that stands still, or whose machine is lost, leaves the next one
   const still = await listening('a');
   await world.step(5 * second);
   const next = await process('b');
-  expect(await next.begin('b')).toMatchObject({ kind: 'unsure' });
+  expect(await next.begin('b', 0)).toMatchObject({ kind: 'unsure' });
   await still.keep('a');
-  expect(await next.begin('b')).toMatchObject({ kind: 'joined' });
+  expect(await next.begin('b', 0)).toMatchObject({ kind: 'joined' });
 });
 
 test('a gateway that leaves is no other that listens, and what it has in hand stays', async () => {
   const leaving = await listening('a');
   await sandbox('x');
   await leaving.enter('a', keyOf('x'));
-  await leaving.keep('a', { isLeaving: true });
+  await leaving.keep('a', { leavingMs: 0 });
+  await world.step(1);
   const next = await process('b');
-  expect(await next.begin('b')).toMatchObject({ kind: 'alone' });
+  await world.step(5 * second);
+  await leaving.keep('a', { leavingMs: 5 * second + 1 });
+  expect(await next.begin('b', 5 * second)).toMatchObject({ kind: 'alone' });
   expect(await next.keep('b')).toMatchObject({ lost: [] });
   await next.enter('b', keyOf('x'));
+});
+
+test('a gateway that begins to leave after another has opened its port was there all the time, so nothing is discarded', async () => {
+  const leaving = await listening('a');
+  await sandbox('x');
+  const next = await process('b');
+  await world.step(5 * second);
+  await leaving.keep('a', { leavingMs: 4 * second });
+  expect(await next.begin('b', 5 * second)).toMatchObject({ kind: 'joined' });
+});
+
+test('a gateway that was alone waits for others to report before it discards anything', async () => {
+  await sandbox('x');
+  const next = await process('b');
+  expect(await next.begin('b', 0)).toMatchObject({ kind: 'unsure' });
+  await world.step(5 * second - 1);
+  expect(await next.begin('b', 0)).toMatchObject({ kind: 'unsure' });
+  await world.step(1);
+  expect(await next.begin('b', 0)).toMatchObject({ kind: 'alone' });
+});
+
+test('a gateway whose subscription is missing subscribes again when it speaks', async () => {
+  const state = await connectFleetState(world.options);
+  connections.set('a', state);
+  await state.gateways.keep('a');
+  await expect.poll(() => world.redis.pubsub('NUMSUB', channelOf('a'))).toEqual([channelOf('a'), 1]);
+});
+
+test('a gateway whose Redis was replaced without an end of its subscription moves to the new one', async () => {
+  const replacement = await startRedis();
+  const redis = new Redis(replacement.socket);
+  const folder = await mkdtemp(join(tmpdir(), 'corral-redis-'));
+  const url = join(folder, 'redis.sock');
+  await symlink(world.options.url, url);
+  const state = await connectFleetState({ ...world.options, url });
+  connections.set('a', state);
+  await state.gateways.appear('a');
+  await rm(url);
+  await symlink(replacement.socket, url);
+  await redis.set('test:clock', world.nowMs());
+  // As after a switch: scripts go to the new Redis, and the old one keeps the connections of subscribers.
+  await world.redis.call('CLIENT', 'KILL', 'TYPE', 'normal');
+  const adopt = () => state.adoptRedis('empty').catch(() => null);
+  await expect.poll(adopt, { timeout: 10_000 }).toMatch(/adopted|already/);
+  const speak = async () => {
+    await state.gateways.keep('a');
+    return redis.pubsub('NUMSUB', channelOf('a'));
+  };
+  await expect.poll(speak, { timeout: 10_000 }).toEqual([channelOf('a'), 1]);
+  redis.disconnect();
+  await replacement.stop();
+  await rm(folder, { recursive: true });
 });
 
 test('a gateway that speaks is not gone while its subscription is late', async () => {
@@ -147,9 +207,10 @@ test('a gateway that speaks is not gone while its subscription is late', async (
   await die('a');
   await other.keep('b');
   await world.step(4 * second);
-  await world.fleet.gateways.keep('a');
+  const speak = () => world.redis.hset(keysOf('test')('gateways'), 'a', `listening ${world.nowMs()}`);
+  await speak();
   await world.step(4 * second);
-  await world.fleet.gateways.keep('a');
+  await speak();
   expect(await other.keep('b')).toMatchObject({ lost: [] });
   expect(await world.redis.hexists(keysOf('test')('gateways'), 'a')).toBe(1);
 });
@@ -171,14 +232,14 @@ test('a Redis that has forgotten its gateways does not take the next one for the
   const living = await listening('a');
   await world.reset();
   const next = await process('b');
-  const unsure = await next.begin('b');
+  const unsure = await next.begin('b', 0);
   expect(unsure).toMatchObject({ kind: 'unsure' });
   await world.supply(1);
   await sandbox('x');
   await expect(living.enter('a', keyOf('x'))).rejects.toMatchObject(recovering);
   expect(await living.keep('a')).toMatchObject({ isForgotten: true });
   expect(await living.keep('a', { inHand: [keyOf('x')] })).toMatchObject({ isForgotten: false });
-  expect(await next.begin('b')).toMatchObject({ kind: 'joined' });
+  expect(await next.begin('b', 0)).toMatchObject({ kind: 'joined' });
   await die('a');
   await next.keep('b');
   await world.step(5 * second);
@@ -197,24 +258,25 @@ test('a gateway of the release before, which only tells that it is there, counts
     verdicts: {},
   } as const;
   await world.fleet.watch.tell('old', { ...word, state: 'serving' });
-  expect(await (await process('b')).begin('b')).toMatchObject({ kind: 'joined' });
+  expect(await (await process('b')).begin('b', 0)).toMatchObject({ kind: 'joined' });
   await world.fleet.watch.tell('old', { ...word, state: 'left' });
   await connections.get('b')?.gateways.end('b');
-  expect(await (await process('c')).begin('c')).toMatchObject({ kind: 'unsure' });
+  expect(await (await process('c')).begin('c', 0)).toMatchObject({ kind: 'unsure' });
 });
 
 test('of two gateways that start together one decides, and requests and scores wait for it', async () => {
   await sandbox('x');
   const [one, other] = [await process('a'), await process('b')];
-  expect(await other.begin('b')).toMatchObject({ kind: 'unsure' });
-  const alone = await one.begin('a');
+  await world.step(5 * second);
+  expect(await other.begin('b', 0)).toMatchObject({ kind: 'unsure' });
+  const alone = await one.begin('a', 0);
   expect(alone).toMatchObject({ kind: 'alone' });
-  expect(await other.begin('b')).toMatchObject({ kind: 'unsure' });
+  expect(await other.begin('b', 0)).toMatchObject({ kind: 'unsure' });
   await expect(other.enter('b', keyOf('x'))).rejects.toMatchObject(recovering);
   await expect(world.fleet.grades.begin(keyOf('x'), gradeAsk())).rejects.toMatchObject(recovering);
   await one.sweep(null, world.nowMs());
   await one.keep('a');
-  expect(await other.begin('b')).toMatchObject({ kind: 'joined' });
+  expect(await other.begin('b', 0)).toMatchObject({ kind: 'joined' });
   await other.enter('b', keyOf('x'));
 });
 

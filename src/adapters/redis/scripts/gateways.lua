@@ -3,19 +3,25 @@
 
 -- A gateway has opened its port. It subscribes to its channel next.
 script('appear-gateway', function(ask)
-  redis.call('HSET', key.gateways, ask.gateway, 'deciding')
+  redis.call('HSET', key.gateways, ask.gateway, 'deciding ' .. nowMs)
 end)
 
 -- `joined`: another gateway listens. `alone`: none does, so every client of E2B may have met a closed port;
 -- it discards what was opened before `atMs`, and then says that it listens. `unsure`: another may come back, or decides this
--- itself; it must ask again. One that leaves is no other: its port closes, and load balancers know. One that is there and silent stands still, or its machine is lost and its connection lasts longer.
+-- itself; it must ask again. One that leaves is no other: its port closes, and load balancers know; unless it began to leave
+-- after this one had opened its port (`openMs` ago), because then a port was always open. One that is there and silent stands
+-- still, or its machine is lost and its connection lasts longer.
 script('begin-gateway', function(ask)
-  local hasOther, isUnsure = Gateway.isOlderHeard(), false
+  local decidingSinceMs = Gateway.decidingSinceMs(redis.call('HGET', key.gateways, ask.gateway) or '') or nowMs
+  -- After an outage, gateways of the release before have not reported yet. An empty fleet has nothing to lose.
+  local isEarly = redis.call('ZCARD', key.leases) > 0 and nowMs - decidingSinceMs < timing.gatewayReturnMs
+  local hasOther, isUnsure = Gateway.isOlderHeard(), isEarly
   for other, state in pairs(Gateway.states()) do
     local where = other == ask.gateway and 'gone' or Gateway.whereIs(other, state)
     -- Of two that start together, the first by name decides.
-    local waitsForThis = where == 'there' and state == 'deciding' and other > ask.gateway
-    if Gateway.isListening(other, state) then
+    local waitsForThis = where == 'there' and Gateway.decidingSinceMs(state) and other > ask.gateway
+    local leftLater = where == 'there' and (Gateway.leftAtMs(state) or 0) >= nowMs - ask.openMs
+    if Gateway.isListening(other, state) or leftLater then
       hasOther = true
     elseif where ~= 'gone' and not waitsForThis and not Gateway.isLeaving(state) then
       isUnsure = true
@@ -25,7 +31,7 @@ script('begin-gateway', function(ask)
   if kind == 'joined' then
     Gateway.listen(ask.gateway)
   else
-    redis.call('HSET', key.gateways, ask.gateway, kind == 'alone' and 'sweeping' or 'deciding')
+    redis.call('HSET', key.gateways, ask.gateway, kind == 'alone' and 'sweeping' or 'deciding ' .. decidingSinceMs)
   end
   return { kind = kind, atMs = nowMs }
 end)
@@ -43,9 +49,9 @@ script('sweep-requests', function(ask)
 end)
 
 -- Says again that a gateway listens, and discards what gateways that are gone had in hand. `inHand`: all that it has in hand itself, if
--- what is stored of that may be wrong. `isForgotten`: nothing of it was stored.
+-- what is stored of that may be wrong. `isForgotten`: nothing of it was stored. `isHeard`: this Redis has the subscription to its channel.
 script('keep-gateway', function(ask)
-  local isForgotten = Gateway.listen(ask.gateway, ask.isLeaving) == 1
+  local isForgotten = Gateway.listen(ask.gateway, ask.leavingMs) == 1
   if ask.inHand then
     redis.call('DEL', key.inHand .. ask.gateway)
     for _, id in ipairs(ask.inHand) do redis.call('SADD', key.inHand .. ask.gateway, id) end
@@ -56,7 +62,7 @@ script('keep-gateway', function(ask)
       for _, rollout in ipairs(Gateway.bury(other)) do lost[#lost + 1] = rollout end
     end
   end
-  return { isForgotten = isForgotten, lost = lost }
+  return { isForgotten = isForgotten, isHeard = Gateway.isThere(ask.gateway), lost = lost }
 end)
 
 -- A gateway has a request of E2B's in hand. It waits while one before it may have been lost, and while Redis does not know its gateway.

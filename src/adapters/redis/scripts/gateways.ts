@@ -9,7 +9,7 @@ const evidence = Type.String();
 export const gateways = {
   'appear-gateway': contract({ gateway }, Nothing),
   'begin-gateway': contract(
-    { gateway },
+    { gateway, openMs: Type.Number() },
     Type.Object({
       kind: Type.Union([Type.Literal('joined'), Type.Literal('alone'), Type.Literal('unsure')]),
       atMs: Type.Number(),
@@ -20,8 +20,8 @@ export const gateways = {
     Type.Object({ cursor: Type.Optional(Type.String()), lost: list(Rollout) }),
   ),
   'keep-gateway': contract(
-    { gateway, inHand: Type.Optional(Type.Array(key)), isLeaving: Type.Boolean() },
-    Type.Object({ isForgotten: Type.Boolean(), lost: list(Rollout) }),
+    { gateway, inHand: Type.Optional(Type.Array(key)), leavingMs: Type.Optional(Type.Number()) },
+    Type.Object({ isForgotten: Type.Boolean(), isHeard: Type.Boolean(), lost: list(Rollout) }),
   ),
   'enter-request': contract({ gateway, key }, Nothing),
   'leave-request': contract({ gateway, key }, Nothing),

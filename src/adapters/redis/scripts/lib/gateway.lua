@@ -8,19 +8,31 @@ local function isThere(gateway)
 end
 
 -- A gateway that listens says so every second, until it leaves: from then on load balancers send it nothing new.
-local function listen(gateway, isLeaving)
+-- `leavingMs`: for how long it has been leaving; nil: it listens.
+local function listen(gateway, leavingMs)
   redis.call('HDEL', key.gatewaysSilent, gateway)
-  return redis.call('HSET', key.gateways, gateway, (isLeaving and 'leaving ' or 'listening ') .. nowMs)
+  local state = leavingMs and 'leaving ' .. nowMs .. ' ' .. math.floor(nowMs - leavingMs) or 'listening ' .. nowMs
+  return redis.call('HSET', key.gateways, gateway, state)
 end
 
 -- When a gateway last said that it listens or leaves; nil: it has not begun to listen.
 local function spokeAtMs(state)
-  return tonumber(string.match(state, '^l%l+ing (%d+)$'))
+  return tonumber(string.match(state, '^l%l+ing (%d+)'))
 end
 
 local function hasSpoken(state)
   local atMs = spokeAtMs(state)
   return atMs and nowMs - atMs < timing.gatewayReturnMs
+end
+
+-- When a gateway began to leave; nil: it does not leave.
+local function leftAtMs(state)
+  return tonumber(string.match(state, '^leaving %d+ (%d+)$'))
+end
+
+-- Since when a gateway decides how it begins; nil: it does not decide.
+local function decidingSinceMs(state)
+  return tonumber(string.match(state, '^deciding (%d+)$'))
 end
 
 local function isLeaving(state)
@@ -107,7 +119,10 @@ local function stillDoubtful()
 end
 
 return {
+  isThere = isThere,
   listen = listen,
+  leftAtMs = leftAtMs,
+  decidingSinceMs = decidingSinceMs,
   isListening = isListening,
   isLeaving = isLeaving,
   states = states,
