@@ -34,7 +34,7 @@ export const sharingOneFleet = [
   'test/e2e/failures/{unknown-environment,voided}.test.ts',
   'test/e2e/faults/{judges,models-own-errors}.test.ts',
   'test/e2e/{attacks/forge-a-reward,attacks/hurt-a-neighbour,artifact-room,attached-files}.test.ts',
-  'test/e2e/{generated-client,penalty-of-background,walking-skeleton}.test.ts',
+  'test/e2e/{generated-client,penalty-of-background,task-demands,walking-skeleton}.test.ts',
 ];
 
 /** Files that take half a minute and more by themselves: `test/support/slowest-first.ts` starts them before all others. */

@@ -50,7 +50,7 @@ export async function openSite(cluster: Cluster, namespace: string): Promise<Sit
       const catalog = await loadPermitted(environmentsDir, null);
       const found = catalog.newest(environmentName(name));
       if (found === undefined) throw new Error(`there is no environment ${name}`);
-      return chooseTemplate(found, null);
+      return chooseTemplate(found, null).template;
     },
     [Symbol.asyncDispose]: async () => {
       bare.close();

@@ -124,7 +124,8 @@ async function gradeAll(
   const judge = createHttpJudge({ clock: systemClock, random: systemRandom });
   try {
     return await eachOf(kept, atOnce, (one, index) => {
-      const where = { environment: one.environment, item: one.item, rollout: JSON.stringify(one.rollout) };
+      const { environment, item, amounts } = one;
+      const where = { environment, item, amounts, rollout: JSON.stringify(one.rollout) };
       const deps = {
         judge,
         secret: (name: string) => process.env[`CORRAL_SECRET_${name}`],

@@ -27,8 +27,8 @@ type StartUnderTest = Pick<RowUnderTest, 'client' | 'environment' | 'row' | 'tra
 
 /**
  * Whether sandboxes of the row can start, asked on the face that answers as soon as that is known. The one of training jobs
- * holds each request for minutes, because the cause may be fixed meanwhile. Every other trouble is left to the checks that
- * follow.
+ * holds each request for minutes, because the cause may be fixed meanwhile. It also names a task that demands more than there is.
+ * Every other trouble is left to the checks that follow.
  */
 export function checkStart({ client, environment, row, traceId, label }: StartUnderTest): Promise<Check> {
   const id = `${traceId}-start`;
@@ -36,7 +36,9 @@ export function checkStart({ client, environment, row, traceId, label }: StartUn
   const opening = { rollout_id: id, environment, item: row.item };
   const command = { call_id: 'start', argv: ['true'] };
   return tryOut(environment, `${label}${whatStarts}`, async () => {
-    await client.send({ method: 'POST', path: '/v1/rollouts', body: opening });
+    const opened = await client.send({ method: 'POST', path: '/v1/rollouts', body: opening });
+    const unmet = whyUnmet(opened);
+    if (unmet !== null) return { ok: false, detail: `${nameTask(row)}${unmet}` };
     const answer = await client.send({ method: 'POST', path: `${path}/exec`, body: command, deadlineMs });
     await client.send({ method: 'DELETE', path });
     const why = whyNoneStarts(answer);
@@ -46,6 +48,17 @@ export function checkStart({ client, environment, row, traceId, label }: StartUn
 
 /** Nothing else of its environment can be tried then. */
 export const couldNotStart = ({ what, ok }: Check): boolean => !ok && what.endsWith(whatStarts);
+
+function nameTask({ item: { id } }: Row): string {
+  return typeof id === 'string' || typeof id === 'number' ? `task ${id}: ` : '';
+}
+
+function whyUnmet({ status, body }: HttpAnswer): string | null {
+  const answer: unknown = JSON.parse(status === 422 && body.startsWith('{') ? body : 'null');
+  if (!Value.Check(ErrorAnswer, answer)) return null;
+  const { message, code } = answer.error;
+  return `${message} (${code})`;
+}
 
 function whyNoneStarts({ status, body }: HttpAnswer): string | null {
   const answer: unknown = JSON.parse(status === 503 && body.startsWith('{') ? body : 'null');

@@ -2,8 +2,10 @@ import { Type } from 'typebox';
 import { Value } from 'typebox/value';
 import type { CommandGrade, Leaf } from '#src/grading/graders/evaluation.ts';
 import { scoreIn } from '#src/grading/run-command-grader.ts';
+import type { Amounts } from '#src/model/amounts.ts';
 import type { Item } from '#src/model/grader.ts';
 import { CallAnswer } from '#src/protocol/native/calls.ts';
+import { requireAmounts } from '#src/protocol/native/requirements.ts';
 import { CommandError } from '../command-error.ts';
 import { askNative, heldS, type HttpClient } from '../gateway/http-client.ts';
 
@@ -15,6 +17,8 @@ export type GradedElsewhere = {
   readonly item: Item | null;
   /** JSON. */
   readonly rollout: string;
+  /** What its task demanded of its sandbox; absent: what its environment has is enough. */
+  readonly amounts?: Amounts | undefined;
 };
 
 /** A folder with no other files, in a sandbox without other users. */
@@ -25,8 +29,13 @@ const folder = '/tmp/corral-regrade';
  * grader from. Throws if the fleet fails, because that is not a score.
  */
 export async function gradeInSandbox(where: GradedElsewhere, leaf: Leaf<'command'>): Promise<CommandGrade> {
-  const { client, rolloutId, environment, item, rollout } = where;
-  const opening = { rollout_id: rolloutId, environment, ...(item !== null && { item }) };
+  const { client, rolloutId, environment, item, rollout, amounts } = where;
+  const opening = {
+    rollout_id: rolloutId,
+    environment,
+    ...(item !== null && { item }),
+    ...(amounts !== undefined && { requires: requireAmounts(amounts) }),
+  };
   const send = { method: 'POST', deadlineMs: 600_000 } as const;
   await askNative(client, { ...send, path: '/v1/rollouts', body: opening }, Type.Object({}));
   const path = `/v1/rollouts/${encodeURIComponent(rolloutId)}`;

@@ -7,6 +7,7 @@ import { tarOf } from '#src/grading/artifacts.ts';
 import { reasonsIn } from '#src/grading/told-why.ts';
 import { freshLeaves } from '#src/model/grader-leaves.ts';
 import type { Json } from '#src/model/grader.ts';
+import { requireAmounts } from '#src/protocol/native/requirements.ts';
 import type { KeptArtifacts } from '#src/ports/kept-rollouts.ts';
 import { CommandError } from '../command-error.ts';
 import { askNative, heldS, type HttpClient } from '../gateway/http-client.ts';
@@ -55,10 +56,15 @@ export async function gradeOnFleet(
   client: HttpClient,
   rolloutId: string,
   { address, names }: OnFleet,
-  { item, rollout: { sample }, artifacts }: KeptLine,
+  { item, rollout: { sample }, artifacts, amounts }: KeptLine,
 ): Promise<NewScore> {
   const files = keptOf(artifacts, names);
-  const body = { rollout_id: rolloutId, environment: address, ...(item !== null && { item }) };
+  const body = {
+    rollout_id: rolloutId,
+    environment: address,
+    ...(item !== null && { item }),
+    ...(amounts !== undefined && { requires: requireAmounts(amounts) }),
+  };
   const path = `/v1/rollouts/${encodeURIComponent(rolloutId)}`;
   await askNative(
     client,

@@ -29,9 +29,11 @@ const workAgainMs = 1_000;
 /** Offers tickets, and works them off: each sandbox that was started may make room for the next ticket at once. */
 export function createLaunching(ports: ControllerPorts, loops: Loops, options: LaunchingOptions): Launching {
   const tools = launchTools(ports, options);
-  const lookAtPools = createSupply({ ...ports, plans: tools.plans, startBudget: options.startBudget });
+  const { book, startBudget } = options;
+  const readChosen = () => book.readChosen();
+  const lookAtPools = createSupply({ ...ports, plans: tools.plans, readChosen, startBudget });
   const supply = loops.run('supply', supplyMs, async () => {
-    await options.book.readChosen();
+    await book.forgetChosen();
     await lookAtPools();
   });
   loops.run('pools', poolsMs, () => countPools({ ...ports, plans: tools.plans }));
@@ -44,7 +46,7 @@ export function createLaunching(ports: ControllerPorts, loops: Loops, options: L
     if (end.kind !== 'nothing') supply.poke();
     return end;
   });
-  loops.run('work', workAgainMs, (signal) => ports.queue.work(options.startBudget, handle, signal));
+  loops.run('work', workAgainMs, (signal) => ports.queue.work(startBudget, handle, signal));
   return {
     poke: supply.poke,
     underWay: () => underWay,

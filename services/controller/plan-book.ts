@@ -1,20 +1,23 @@
-import { withImage } from '#src/environments/choose-template.ts';
-import { type Environment, isOpenTemplate } from '#src/model/environment.ts';
+import { templateOf } from '#src/environments/choose-template.ts';
+import type { Environment } from '#src/model/environment.ts';
 import type { EnvironmentVersion, TemplateDigest } from '#src/model/ids.ts';
+import type { TemplateChoice } from '#src/model/template-choice.ts';
 import { type ChosenTemplate, planPools, type PoolOverrides, type PoolPlans } from '#src/pool/plans.ts';
 import type { Clock } from '#src/ports/clock.ts';
 import type { RolloutRecord } from '#src/ports/fleet/records.ts';
-import type { ChosenImage, EnvironmentStore } from '#src/ports/fleet/registry.ts';
+import type { EnvironmentStore } from '#src/ports/fleet/registry.ts';
 
 /**
- * Which templates there are, from the environments of now, the versions that runs are still pinned to, and the
- * dataset rows that name their images.
+ * Which templates there are, from the environments of now, the versions that runs are still pinned to, and what dataset
+ * rows and demands make of them.
  */
 export type PlanBook = {
   plans(): PoolPlans;
   refresh(): Promise<void>;
-  /** Learns the templates that rows have made meanwhile: somebody waits for them. */
+  /** Reads the templates that rows and demands have made meanwhile. */
   readChosen(): Promise<void>;
+  /** Forgets those of them that fleet state has forgotten, every ten seconds. */
+  forgetChosen(): Promise<void>;
   /** Publishes every version and template known here, because fleet state may have forgotten them. */
   publishAgain(): Promise<void>;
   /** Wall clock in milliseconds at which a rollout must be over, whatever happens. */
@@ -35,7 +38,7 @@ export function createPlanBook(
   clock: Pick<Clock, 'monotonicMs'>,
   settings: ControllerSettings,
 ): PlanBook {
-  const chosen = createChosenTemplates(store, clock);
+  const chosen = createChosenTemplates(store);
   let published: readonly Environment[] = [];
   const planAll = () => planPools(settings.newest(), published, settings.poolOverrides, chosen.all());
   let plans = planAll();
@@ -53,9 +56,13 @@ export function createPlanBook(
     plans = planAll();
   };
   const readChosen = async () => {
-    // Rows make templates only of environments that leave their image open: most fleets have none, and look at each hint.
-    if (chosen.all().length === 0 && !all().some(({ template }) => isOpenTemplate(template))) return;
-    if (await chosen.read(ofVersion)) plans = planAll();
+    if (await chosen.read(ofVersion, 'news')) plans = planAll();
+  };
+  let forgotAtMs = clock.monotonicMs();
+  const forgetChosen = async () => {
+    if (chosen.all().length === 0 || clock.monotonicMs() - forgotAtMs < forgetMs) return;
+    forgotAtMs = clock.monotonicMs();
+    if (await chosen.read(ofVersion, 'all')) plans = planAll();
   };
   const publishAgain = async () => {
     await Promise.all(all().map((environment) => store.publish(environment)));
@@ -72,6 +79,7 @@ export function createPlanBook(
     plans: () => plans,
     refresh,
     readChosen,
+    forgetChosen,
     publishAgain,
     hardEndMs,
     longestLifeMs: () => Math.max(defaultHardLifeMs, ...all().map((one) => one.limits.hardLifeMs)),
@@ -85,40 +93,41 @@ export type ControllerSettings = {
   readonly startBudget: number;
 };
 
-/** How often all are read, and idle ones forgotten; between, only news are: a burst of rows is looked at many times a second. */
-const readAllMs = 10_000;
+/** One that is forgotten is not wanted by any process, so it is no hurry. */
+const forgetMs = 10_000;
 
 type ChosenTemplates = {
-  /** Reads what is new; every ten seconds everything. Whether anything is another than before. */
-  read(environmentOf: (version: EnvironmentVersion) => Environment | undefined): Promise<boolean>;
+  /**
+   * Reads what is new, because a burst of rows is looked at many times a second; or all, which also forgets
+   * unused templates. Returns whether anything has changed.
+   */
+  read(environmentOf: EnvironmentOf, which: 'news' | 'all'): Promise<boolean>;
   all(): readonly ChosenTemplate[];
   /** Tells fleet state of every one known here, because it may have forgotten them. */
   tellAgain(): Promise<void>;
 };
 
-type Known = ChosenTemplate & { readonly chosen: ChosenImage };
+type EnvironmentOf = (version: EnvironmentVersion) => Environment | undefined;
+type Known = ChosenTemplate & { readonly chosen: TemplateChoice };
 
-/** The templates that dataset rows made of environments, as gateways tell of them. */
-export function createChosenTemplates(
-  store: Pick<EnvironmentStore, 'chosen' | 'choose'>,
-  clock: Pick<Clock, 'monotonicMs'>,
-): ChosenTemplates {
+/** The templates that rows and demands made of environments, as gateways report them. */
+export function createChosenTemplates(store: Pick<EnvironmentStore, 'chosen' | 'choose'>): ChosenTemplates {
   let known = new Map<TemplateDigest, Known>();
   let readAtMs: number | null = null;
-  let allAtMs = Number.NEGATIVE_INFINITY;
 
   return {
-    read: async (environmentOf) => {
-      const everything = clock.monotonicMs() - allAtMs >= readAllMs;
-      if (everything) allAtMs = clock.monotonicMs();
-      const answer = await store.chosen(everything ? null : readAtMs);
-      readAtMs = answer.atMs;
+    read: async (environmentOf, which) => {
+      const answer = await store.chosen(which === 'all' ? null : readAtMs);
       const before = known;
-      known = new Map(everything ? [] : before);
+      known = new Map(which === 'all' ? [] : before);
+      let isWhole = true;
       for (const { template, ...chosen } of answer.templates) {
         const found = before.get(template) ?? made(template, chosen, environmentOf(chosen.version));
-        if (found !== null) known.set(template, found);
+        if (found === null) isWhole = false;
+        else known.set(template, found);
       }
+      // One of a version that is not known here yet is read again.
+      if (isWhole) readAtMs = answer.atMs;
       return known.size !== before.size || [...known.keys()].some((template) => !before.has(template));
     },
     all: () => [...known.values()],
@@ -131,10 +140,10 @@ export function createChosenTemplates(
 /** Null: this controller does not know the version yet, or makes another template of it; one that does will serve it. */
 function made(
   digest: TemplateDigest,
-  chosen: ChosenImage,
+  chosen: TemplateChoice,
   environment: Environment | undefined,
 ): Known | null {
-  if (environment === undefined || !isOpenTemplate(environment.template)) return null;
-  const template = withImage(environment.template, chosen.image);
-  return template.digest === digest ? { environment, template, chosen } : null;
+  const template = environment === undefined ? null : templateOf(environment, chosen);
+  if (environment === undefined || template?.digest !== digest) return null;
+  return { environment, template, chosen };
 }

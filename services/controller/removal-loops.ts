@@ -41,7 +41,9 @@ export function createRemoval(
     if ((await withdrawLeaving(ports.pool, account)) > 0) drain.poke();
   });
   loops.run('overdue', hintedMs, () => endOverdueLaunches(ports));
-  loops.run('retire', retireMs, () => retireOld({ ...ports, known }, book.plans()));
+  const plans = () => book.plans();
+  const readChosen = () => book.readChosen();
+  loops.run('retire', retireMs, () => retireOld({ ...ports, known, plans, readChosen }));
   loops.run('garbage', collectMs, createCollector({ ...ports, known, patience: () => patienceOf(book) }));
   return {
     poke: drain.poke,

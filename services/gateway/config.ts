@@ -1,3 +1,4 @@
+import type { MachineAmounts } from '#src/model/amounts.ts';
 import { type ConfigReader, readConfig, type Variables } from '#src/platform/config.ts';
 import {
   type EventLogSettings,
@@ -5,6 +6,7 @@ import {
   readRedisSettings,
   type RedisSettings,
 } from '#src/platform/fleet-settings.ts';
+import { readHostAmounts, readMemoryPercent } from '#src/platform/host-amounts.ts';
 import { logLevels } from '#src/platform/logging.ts';
 import { readTimings } from '#src/platform/timing-settings.ts';
 import type { Timings } from '#src/model/timings.ts';
@@ -28,6 +30,8 @@ export type GatewayConfig = {
   readonly fleetKeyFile: string;
   /** The socket of this machine's node process, where there is one; asked for what the host cannot enforce. */
   readonly nodeSocket: string | null;
+  /** What one sandbox of this machine can be given; empty where sandboxes are elsewhere. */
+  readonly machine: MachineAmounts;
   /** Null: no keys but the development key. */
   readonly keysFile: string | null;
   /** Opens everything from this very machine; null: there is none. */
@@ -113,9 +117,14 @@ function readPlaces(reader: ConfigReader) {
     environmentsFolder: reader.text('CORRAL_ENVIRONMENTS', { purpose: 'the folder of the environments' }),
     policyFile: reader.optional('CORRAL_POLICY'),
     fleetKeyFile: reader.text('CORRAL_FLEET_KEY_FILE', { purpose: 'the file with the fleet key' }),
-    nodeSocket: reader.optional('CORRAL_NODE_SOCKET'),
+    ...readMachine(reader),
     eventLog: readEventLogSettings(reader),
   };
+}
+
+function readMachine(reader: ConfigReader) {
+  const nodeSocket = reader.optional('CORRAL_NODE_SOCKET');
+  return { nodeSocket, machine: nodeSocket === null ? {} : readHostAmounts(readMemoryPercent(reader)) };
 }
 
 function readKeys(reader: ConfigReader) {

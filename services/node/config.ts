@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { type ConfigReader, readConfig, type Variables } from '#src/platform/config.ts';
+import { readMemoryPercent } from '#src/platform/host-amounts.ts';
 import { logLevels } from '#src/platform/logging.ts';
 import type { LogLevel } from '#src/ports/log.ts';
 import { longestSocketPath, sandboxSocketName } from './bwrap/places.ts';
@@ -29,12 +30,6 @@ export type UserNamespaces = (typeof userNamespaces)[number];
 /** Two cores start about twenty sandboxes a second; more at once only makes each of them slower. */
 const startConcurrency = 8;
 
-/**
- * A limit is what one sandbox in trouble may take; an idle one has 11 MB. Sixty sandboxes of the default limit, as many as a
- * pool has in the gallery, promise 30 GiB: eight times a machine of 4 GiB, on which they have less than 1 GiB while idle.
- */
-const memoryPercent = 800;
-
 /** Ids are shorter in practice; longer ones are refused when they come. */
 const typicalIdBytes = 32;
 
@@ -56,12 +51,7 @@ export function loadConfig(variables: Variables): NodeConfig {
       purpose: 'how many sandboxes may be starting at once',
     }),
     userNamespaces: read.choice('CORRAL_NODE_USER_NAMESPACES', userNamespaces, { fallback: 'auto' }),
-    memoryPercent: read.whole('CORRAL_NODE_MEMORY_PERCENT', {
-      fallback: memoryPercent,
-      min: 1,
-      max: 10_000,
-      purpose: 'what the memory limits of all sandboxes may add up to, in percent of what this machine has',
-    }),
+    memoryPercent: readMemoryPercent(read),
     exitWithParent: read.flag('CORRAL_EXIT_WITH_PARENT'),
     logLevel: read.choice('CORRAL_LOG_LEVEL', logLevels, { fallback: 'info' }),
   }));

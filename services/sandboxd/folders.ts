@@ -8,13 +8,13 @@ import { log } from './log.ts';
  * groups of policy and grader: as a member it may enter their folders, and hand the group a folder of its own making.
  *
  *   the workspace      policy:policy 0770, and so the template's folders; one that is the image's WORKDIR stays as it is
- *   /tmp               everybody's, sticky
+ *   /tmp, /dev/shm     everybody's, sticky
  *   the grader's       root:root 0711, in it a folder for each turn, root:grader 2770: the policy can neither list nor
  *                      enter nor replace it, because nothing on the way there is the policy's to write
  */
 
 /** As every machine has it: all may write there, and nobody may take away what others wrote. */
-const temporaryFolder = '/tmp';
+const temporaryFolders = ['/tmp', '/dev/shm'];
 const temporaryMode = 0o1777;
 
 /**
@@ -47,11 +47,12 @@ export function prepareFolders(config: Config): void {
   if (config.userMode !== 'two-user') return;
   if (existsSync(terminationLog)) attempt(() => chmodSync(terminationLog, privateFileMode));
   attempt(() => process.setgroups?.([...(process.getgroups?.() ?? []), policyGid, graderGid]));
-  attempt(() => {
-    // A pod's empty volume is everybody's to write and to delete in.
-    if ((statSync(temporaryFolder).mode & temporaryMode) !== temporaryMode)
-      chmodSync(temporaryFolder, temporaryMode);
-  });
+  for (const folder of temporaryFolders) {
+    attempt(() => {
+      // A pod's empty volume is everybody's to write and to delete in.
+      if ((statSync(folder).mode & temporaryMode) !== temporaryMode) chmodSync(folder, temporaryMode);
+    });
+  }
   for (const folder of [...workspaces, ...config.folders]) {
     attempt(() => {
       if (statSync(folder).uid === policyUid) return;

@@ -1,15 +1,17 @@
 import { createHash } from 'node:crypto';
-import { chooseTemplate } from '../environments/choose-template.ts';
+import { chooseAgain, type ChosenTemplate, chooseTemplate } from '../environments/choose-template.ts';
 import { Failure } from '../failure/failure.ts';
-import { type Environment, isOpenTemplate, type Template } from '../model/environment.ts';
+import type { Environment } from '../model/environment.ts';
 import type { Face } from '../model/face.ts';
 import type { Item, Json } from '../model/grader.ts';
 import { fieldsRead, reservedField } from '../model/grader-leaves.ts';
 import { itemKey, type ItemKey } from '../model/ids.ts';
+import type { Requirements } from '../model/requirements.ts';
 import { noTags, type Owner } from '../model/rollout.ts';
+import type { TemplateChoice } from '../model/template-choice.ts';
 import type { ClaimRequest } from '../ports/fleet/claims.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
-import type { ChosenImage } from '../ports/fleet/registry.ts';
+import { demandedAmounts, keepDemands } from './kept-demands.ts';
 
 /** JSON with sorted keys, so that equal rows are equal texts. */
 export type Canonical = (value: unknown) => string;
@@ -21,18 +23,19 @@ export function openingClaim(
   environment: Environment,
   item: Item | null,
   canonical: Canonical,
+  requirements: Requirements | null = null,
 ): ClaimRequest {
-  const template = chooseTemplate(environment, item);
+  const chosen = chooseTemplate(environment, item, requirements?.amounts);
   return {
     owner,
     face,
     ...ofEnvironment(environment),
-    template: template.digest,
-    ...choiceOf(environment, template),
+    template: chosen.template.digest,
+    ...choiceOf(chosen),
     itemKey: itemKeyOf(item, canonical),
     itemDigest: itemDigestOf(environment, item, canonical),
     tags: noTags,
-    needs: null,
+    needs: keepDemands(requirements?.sandbox ?? null, chosen.amounts),
     item: item === null ? null : canonical(item),
   };
 }
@@ -69,23 +72,18 @@ function ofEnvironment(environment: Environment) {
   };
 }
 
-/** What controllers are to be told of the template; nothing where they have it from the environment. */
-export function choiceOf(
-  { version, template: { image } }: Environment,
-  template: Template,
-): { readonly chosen?: ChosenImage } {
-  return image.kind === 'row' ? { chosen: { version, image: template.image } } : {};
-}
+/** What controllers need to make the template; nothing if they have it from the environment. */
+export const choiceOf = ({ choice }: Pick<ChosenTemplate, 'choice'>): { readonly chosen?: TemplateChoice } =>
+  choice === null ? {} : { chosen: choice };
 
 function choiceAgain(
-  { template }: RolloutRecord,
+  { template, needs }: RolloutRecord,
   environment: Environment,
   row: Item | null,
-): { readonly chosen?: ChosenImage } {
-  if (!isOpenTemplate(environment.template) || row === null) return {};
+): { readonly chosen?: TemplateChoice } {
   try {
-    const again = chooseTemplate(environment, row);
-    return again.digest === template ? choiceOf(environment, again) : {};
+    const again = chooseAgain(environment, row, demandedAmounts(needs));
+    return again?.template.digest === template ? choiceOf(again) : {};
   } catch (thrown) {
     if (thrown instanceof Failure) return {};
     throw thrown;

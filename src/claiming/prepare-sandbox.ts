@@ -2,7 +2,6 @@ import { exitsAlike, failsToStartAlike } from '../failure/ends-alike.ts';
 import { asFailure, type Evidence, Failure, sandboxdUnreachable } from '../failure/failure.ts';
 import { type Environment, isOpenTemplate } from '../model/environment.ts';
 import type { Item } from '../model/grader.ts';
-import type { SandboxRequirements } from '../model/requirements.ts';
 import { callId } from '../model/ids.ts';
 import type { Epoch, RolloutKey } from '../model/rollout.ts';
 import { productionTimings } from '../model/timings.ts';
@@ -22,13 +21,15 @@ import {
 import { type Attempt, type RetryDeps, retrying } from '../waiting/retries.ts';
 import { Turns } from '../waiting/turns.ts';
 import { retryPolicies } from '../waiting/retry-policies.ts';
-import { refused, sandboxNeeds, unmetInSandbox } from './unmet-requirements.ts';
+import { requirementsUnmet } from '../failure/requirements-unmet.ts';
+import { sandboxDemands } from './kept-demands.ts';
+import { sandboxNeeds, unmetInSandbox } from './unmet-requirements.ts';
 import { rowIfKept, rowOf } from './dataset-row.ts';
 import { targetOf } from './target.ts';
 import type { Wakes } from './waiting-room.ts';
 import { type ReplayDeps, replaySetup } from './replay-setup.ts';
-import { chooseTemplate } from '../environments/choose-template.ts';
 import { imageText } from '../environments/image-text.ts';
+import { imageOfRow } from '../environments/row-image.ts';
 import { placeholdersIn } from '../model/placeholder.ts';
 
 type Prepared =
@@ -152,15 +153,14 @@ export class SandboxPreparation {
     steps: readonly CallRequest[],
   ): Promise<Found> {
     const programs = [...fixedPrograms(environment).keys()];
-    const stored = rollout.needs === null ? null : (JSON.parse(rollout.needs) as SandboxRequirements);
-    const needs = sandboxNeeds(environment, stored);
+    const needs = sandboxNeeds(environment, sandboxDemands(rollout.needs));
     if (steps.length > 0) {
       await bindSandbox(this.#deps, rollout, environment, {});
       await this.#setUp(targetOf(rollout), steps);
     }
     const { missing = [], lacks } = await bindSandbox(this.#deps, rollout, environment, { programs, needs });
     const [first, ...others] = lacks === undefined ? [] : unmetInSandbox(environment, needs, lacks);
-    return { missing, unmet: first === undefined ? null : refused([first, ...others]) };
+    return { missing, unmet: first === undefined ? null : requirementsUnmet([first, ...others]) };
   }
 
   async #setUp(target: SandboxTarget, steps: readonly CallRequest[]): Promise<void> {
@@ -318,5 +318,5 @@ function programsMissing(environment: Environment, row: Item | null, missing: re
 function imageWords({ name, template }: Environment, row: Item | null): string {
   if (!isOpenTemplate(template)) return imageText(template.image);
   if (row === null) return 'of its row';
-  return imageText(chooseTemplate({ name, template }, row).image);
+  return imageText(imageOfRow(name, template.image, row));
 }

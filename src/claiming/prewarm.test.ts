@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createFakeRandom } from '#test/fakes/random.ts';
 import { createFakeClock } from '#test/fakes/clock.ts';
+import { openPolicy } from '../environments/policy.ts';
 import { offered } from '#test/fakes/offered.ts';
 import { fakeEnvironment, fakeOpenTemplate } from '#test/fakes/environment.ts';
 import { createFakePoolStore } from '#test/fakes/pool-store.ts';
@@ -8,6 +9,8 @@ import type { Environment } from '../model/environment.ts';
 import { runId, tenantId } from '../model/ids.ts';
 import { PinnedEnvironments } from './pinned-environments.ts';
 import { prewarm, type Prewarm } from './prewarm.ts';
+
+const policy = { ...openPolicy, machine: { memoryBytes: 2 ** 36, cpuMilli: 64_000 } };
 
 const minute = 60_000;
 const caller = {
@@ -23,7 +26,7 @@ function world(given: Partial<Environment> = {}) {
   const environment = { ...fakeEnvironment(), pool: { minReady: 1, max: 50, maxAgeMs: minute }, ...given };
   const pins = { pinVersion: async () => environment.version };
   const published = { load: async () => null, beginning: async () => [] };
-  const environments = new PinnedEnvironments(offered([environment]), pins, published);
+  const environments = new PinnedEnvironments(offered([environment], policy), pins, published);
   const ask = (rollouts: Prewarm['rollouts'], neededAtMs: number | null, name: string = environment.name) =>
     prewarm({ environments, pool, clock, random: createFakeRandom() }, caller, {
       environment: { name, version: null },
@@ -54,6 +57,18 @@ test('a time that has passed counts as now', async () => {
 test('more than the pool may hold is cut to what it may hold', async () => {
   const { ask } = world();
   expect(await ask(500, null)).toMatchObject({ count: 50 });
+});
+
+test('rows that demand more are announced as templates of their own, and a number alone says nothing of rows', async () => {
+  const { pool, ask } = world({ demands: { memoryBytes: 'memory' } });
+  const rows = ['2Gi', '2048Mi', null].map((memory) => ({ item: { id: 'task', memory }, count: 2 }));
+  const { templates, count } = await ask(rows, null);
+  expect([templates.length, count]).toEqual([2, 6]);
+  expect(pool.announcements).toMatchObject([
+    { count: 4, chosen: { amounts: { memoryBytes: 2 ** 31 } } },
+    { count: 2 },
+  ]);
+  await expect(ask(20, null)).rejects.toMatchObject({ code: 'item_missing', evidence: { field: 'memory' } });
 });
 
 test('a time more than an hour ahead is the caller’s mistake and announces nothing', async () => {

@@ -1,5 +1,5 @@
 import { Failure } from '../failure/failure.ts';
-import { type Environment, isOpenTemplate, type Template } from '../model/environment.ts';
+import { type Environment, isOpenTemplate } from '../model/environment.ts';
 import type { TemplateDigest } from '../model/ids.ts';
 import type { PoolStore } from '../ports/fleet/pool.ts';
 import { type RetryDeps, retrying } from '../waiting/retries.ts';
@@ -7,7 +7,7 @@ import { retryPolicies } from '../waiting/retry-policies.ts';
 import type { ResolveDeps, Caller } from './resolve-rollout.ts';
 import { choiceOf } from './claim-request.ts';
 import type { EnvironmentReference } from './pinned-environments.ts';
-import { chooseTemplate } from '../environments/choose-template.ts';
+import { type ChosenTemplate, chooseTemplate } from '../environments/choose-template.ts';
 import type { Item } from '../model/grader.ts';
 
 export type PrewarmDeps = Pick<ResolveDeps, 'environments'> &
@@ -48,20 +48,22 @@ export async function prewarm(deps: PrewarmDeps, caller: Caller, asked: Prewarm)
   const needs = withinPool(needsOf(environment, asked.rollouts), environment.pool.max);
   const { tenant, run } = caller;
   const announced = await Promise.all(
-    needs.map(({ template, count }) => {
+    needs.map(({ chosen, count }) => {
       const announcement = {
         tenant,
         run,
         count,
         lifeMs: aheadMs + lateMs,
-        ...choiceOf(environment, template),
+        ...choiceOf(chosen),
       };
-      return retrying(deps, retryPolicies.opening, () => deps.pool.announce(template.digest, announcement));
+      return retrying(deps, retryPolicies.opening, () =>
+        deps.pool.announce(chosen.template.digest, announcement),
+      );
     }),
   );
   return {
     environment,
-    templates: needs.map(({ template }) => template.digest),
+    templates: needs.map(({ chosen }) => chosen.template.digest),
     count: sum(needs.map(({ count }) => count)),
     untilMs: Math.min(...announced),
   };
@@ -82,23 +84,26 @@ function aheadOf(neededAtMs: number | null, nowMs: number): number {
 type Rollouts = number | readonly { readonly item: Item | null; readonly count: number }[];
 
 /** Sandboxes of one template. */
-type Need = { readonly template: Template; readonly count: number };
+type Need = { readonly chosen: ChosenTemplate; readonly count: number };
 
 /**
- * How many sandboxes of which template; rows with the same image add up. Throws `item_missing` where a number alone says
+ * How many sandboxes of which template; rows with the same template add up. Throws `item_missing` where a number alone says
  * nothing, and what choosing a template throws.
  */
 function needsOf(environment: Environment, rollouts: Rollouts): readonly Need[] {
-  const { name, template } = environment;
+  const { name, template, demands = {} } = environment;
   if (typeof rollouts === 'number') {
-    if (isOpenTemplate(template)) throw rowsNeeded(name, template.image.field);
-    return [{ template, count: rollouts }];
+    if (isOpenTemplate(template)) throw rowsNeeded(name, 'its image', template.image.field);
+    const [field] = Object.values(demands);
+    if (field !== undefined) throw rowsNeeded(name, 'what a task demands', field);
+    return [{ chosen: { template, choice: null }, count: rollouts }];
   }
   const needs = new Map<TemplateDigest, Need>();
   for (const { item, count } of rollouts) {
     const chosen = chooseTemplate(environment, item);
-    const before = needs.get(chosen.digest)?.count ?? 0;
-    needs.set(chosen.digest, { template: chosen, count: before + count });
+    const { digest } = chosen.template;
+    const before = needs.get(digest)?.count ?? 0;
+    needs.set(digest, { chosen, count: before + count });
   }
   return [...needs.values()];
 }
@@ -115,10 +120,10 @@ function withinPool(needs: readonly Need[], max: number): readonly Need[] {
     .filter(({ count }) => count > 0);
 }
 
-function rowsNeeded(environment: string, field: string): Failure {
+function rowsNeeded(environment: string, what: string, field: string): Failure {
   return new Failure(
     'item_missing',
-    `environment ${environment} takes its image from the item field ${field}, so a number alone says nothing; ` +
+    `environment ${environment} takes ${what} from the item field ${field}, so a number alone says nothing; ` +
       'announce with `items`, each with its row and count',
     { evidence: { field } },
   );

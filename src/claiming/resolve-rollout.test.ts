@@ -1,5 +1,5 @@
-import { expect, test } from 'vitest';
-import { fakeEnvironment } from '#test/fakes/environment.ts';
+import { describe, expect, test } from 'vitest';
+import { type EnvironmentOfTest, fakeEnvironment, fakeTemplate } from '#test/fakes/environment.ts';
 import { fakeRollout } from '#test/fakes/rollout-record.ts';
 import { rolloutId, itemKey, runId, tenantId } from '../model/ids.ts';
 import { rolloutKey, noTags } from '../model/rollout.ts';
@@ -9,6 +9,7 @@ import { createFakeRandom } from '#test/fakes/random.ts';
 import { createFakeClock } from '#test/fakes/clock.ts';
 import { offered } from '#test/fakes/offered.ts';
 import type { ClaimRequest, ClaimStore } from '../ports/fleet/claims.ts';
+import { openPolicy } from '../environments/policy.ts';
 import { PinnedEnvironments } from './pinned-environments.ts';
 
 const { owner } = fakeRollout();
@@ -58,24 +59,39 @@ const caller = {
   keyId: 'trainer',
 } as const;
 
+type Given = {
+  readonly environment?: EnvironmentOfTest;
+  readonly olderGateways?: readonly number[];
+  /** What the record has kept of another request that opened the rollout. */
+  readonly needsBefore?: string;
+};
+
+const policy = { ...openPolicy, machine: { memoryBytes: 2 ** 34 } };
+
 /** What an open claims, without anything behind it. */
-async function claimOf(changes: Partial<Open>): Promise<ClaimRequest | undefined> {
+async function claimOf(
+  changes: Partial<Open>,
+  { environment = fakeEnvironment(), olderGateways = [], needsBefore }: Given = {},
+): Promise<ClaimRequest | undefined> {
   const claimed: ClaimRequest[] = [];
-  const claims: Pick<ClaimStore, 'claim' | 'find' | 'pinVersion' | 'row'> = {
+  const older = [...olderGateways];
+  const claims: Pick<ClaimStore, 'claim' | 'find' | 'pinVersion' | 'row' | 'olderGateways'> = {
     claim: async (request) => {
       claimed.push(request);
-      return { kind: 'held', rollout: fakeRollout() };
+      return { kind: 'held', rollout: fakeRollout({ needs: needsBefore ?? request.needs }) };
     },
     find: async () => null,
     row: async () => null,
     pinVersion: async () => environment.version,
+    olderGateways: async () => older.shift() ?? 0,
   };
+  const clock = createFakeClock();
   const published = { load: async () => null, beginning: async () => [] };
   const deps = {
     claims,
-    clock: createFakeClock(),
+    clock,
     random: createFakeRandom(),
-    environments: new PinnedEnvironments(offered([environment]), claims, published),
+    environments: new PinnedEnvironments(offered([environment], policy), claims, published),
     rolloutCache: new RolloutCache(),
     canonical: (value: unknown) => JSON.stringify(value),
     controls: { standing: async () => null },
@@ -88,11 +104,12 @@ async function claimOf(changes: Partial<Open>): Promise<ClaimRequest | undefined
     tags: noTags,
     requirements: null,
   };
-  await openRollout(deps, caller, {
+  const opening = openRollout(deps, caller, {
     ...open,
     environment: { name: environment.name, version: null },
     ...changes,
   });
+  await Promise.all([opening, clock.advance(40_000)]);
   return claimed[0];
 }
 
@@ -104,4 +121,61 @@ test('a rollout is of the group of its item, unless the trainer names another', 
 test('step and labels go with the claim', async () => {
   const tags = { step: 3, labels: ['hard'] };
   expect(await claimOf({ tags })).toMatchObject({ tags });
+});
+
+const demanding = { requirements: { sandbox: { workdir: '/app' }, amounts: { memoryBytes: 2 ** 31 } } };
+
+test('what a task demands goes with the claim: a template of its own, how it is made, and what the record keeps', async () => {
+  const claim = await claimOf(demanding);
+  const { template, version } = environment;
+  expect(claim?.template).not.toBe(template.digest);
+  expect(claim?.chosen).toEqual({ version, amounts: { memoryBytes: 2 ** 31 } });
+  expect(JSON.parse(claim?.needs ?? '')).toEqual({ workdir: '/app', amounts: { memoryBytes: 2 ** 31 } });
+});
+
+describe('while gateways of the release before are here, which would grade with less than a task demands', () => {
+  const fresh = fakeEnvironment({ graderTemplate: fakeTemplate({ role: 'grader' }) });
+  const met = { requirements: { sandbox: null, amounts: { memoryBytes: 2 ** 20 } } };
+
+  test('its rollout is opened once they are gone', async () => {
+    const claim = await claimOf(demanding, { environment: fresh, olderGateways: [2, 1] });
+    expect(claim?.chosen).toBeDefined();
+  });
+
+  test('it fails and may be repeated if they stay', async () => {
+    const opened = claimOf(demanding, { environment: fresh, olderGateways: Array<number>(1_000).fill(1) });
+    await expect(opened).rejects.toMatchObject({ code: 'state_unavailable', retry: 'later' });
+  });
+
+  test.each([
+    ['that demands nothing', {}, fresh],
+    ['whose environment has enough', met, fresh],
+    ['whose grader works in its own sandbox', demanding, fakeEnvironment()],
+  ])('a task %s is opened at once', async (_what, changes, of) => {
+    const opened = claimOf(changes, { environment: of, olderGateways: Array<number>(1_000).fill(1) });
+    await expect(opened).resolves.toBeDefined();
+  });
+});
+
+describe('a repeat that demands of its sandbox', () => {
+  const needsBefore = JSON.stringify({ amounts: { memoryBytes: 2 ** 30 } });
+
+  test('more than the rollout was opened with is refused: its task would run with less', async () => {
+    await expect(claimOf(demanding, { needsBefore })).rejects.toMatchObject({
+      code: 'requirements_unmet',
+      message: expect.stringContaining(
+        '2048 MiB of memory, but the rollout is open already, and its sandbox has 1024 MiB',
+      ),
+    });
+    await expect(claimOf(demanding, { needsBefore: '{}' })).rejects.toMatchObject({
+      code: 'requirements_unmet',
+    });
+  });
+
+  test.each([[{}], [{ requirements: { sandbox: null, amounts: { memoryBytes: 2 ** 29 } } }]])(
+    'no more than that is the same rollout: %j',
+    async (changes) => {
+      await expect(claimOf(changes, { needsBefore })).resolves.toBeDefined();
+    },
+  );
 });

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { FailureCode } from '../failure/codes.ts';
 import { Failure } from '../failure/failure.ts';
 import { type Environment, isOpenTemplate } from '../model/environment.ts';
 import type { Face } from '../model/face.ts';
@@ -9,9 +10,8 @@ import type { ClaimStore, ClaimRequest } from '../ports/fleet/claims.ts';
 import type { ControlStore } from '../ports/fleet/controls.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { SpanContext } from '../ports/tracer.ts';
-import { chooseTemplate } from '../environments/choose-template.ts';
 import type { Requirements } from '../model/requirements.ts';
-import { checkRequirements, refused, verifierFails } from './unmet-requirements.ts';
+import { checkGateways, checkOpenedWith, checkTask } from './check-task.ts';
 import { rowIfKept, rowOf } from './dataset-row.ts';
 import { exposedItem, type ExposedItem } from '../tools/exposed-item.ts';
 import { type Canonical, isOtherItem, itemDigestOf, openingClaim, repeatedClaim } from './claim-request.ts';
@@ -88,21 +88,28 @@ async function fromRequest(
     const exposed = exposedItem(environment, opening.item);
     return { claim, environment, exposed, rowHash, key, known: false, keyId: caller.keyId };
   } catch (thrown) {
-    if (!(thrown instanceof Failure) || thrown.code !== 'unknown_environment') throw thrown;
+    if (!(thrown instanceof Failure) || !barsOpening.has(thrown.code)) throw thrown;
     return withdrawn(deps, caller, ref, opening, thrown);
   }
 }
 
-/** An environment that is offered no longer: nothing new is opened in it, and what is open in it goes on. */
+/** What the operator or an author may have withdrawn: the environment itself, an image, an amount. */
+const barsOpening: ReadonlySet<FailureCode> = new Set([
+  'unknown_environment',
+  'invalid_request',
+  'requirements_unmet',
+]);
+
+/** What is offered no longer opens nothing new, and what is open goes on. */
 async function withdrawn(
   deps: ResolveDeps,
   caller: Caller,
   ref: RolloutRef,
   opening: Opening,
-  unknown: Failure,
+  barred: Failure,
 ): Promise<ResolvedRollout> {
   const record = await deps.claims.find(ownerOf(caller, ref.rollout, 1), ref.attempt);
-  if (record === null) throw unknown;
+  if (record === null) throw barred;
   const rollout = await resolveRecord(deps, caller, record);
   checkSameTask(deps, rollout.environment, record, opening);
   return { ...rollout, exposed: await exposedOf(deps, record, rollout.environment) };
@@ -225,7 +232,7 @@ const rowCharacters = ({ claim }: CachedRollout): number => claim.item?.length ?
 
 export type OpenDeps = ResolveDeps &
   RetryDeps & {
-    readonly claims: Pick<ClaimStore, 'claim' | 'find'>;
+    readonly claims: Pick<ClaimStore, 'claim' | 'find' | 'olderGateways'>;
     readonly controls: Pick<ControlStore, 'standing'>;
   };
 
@@ -248,21 +255,6 @@ type Opened = {
   readonly ahead: number | null;
 };
 
-/** Throws `requirements_unmet` for what the environment does not give, and for a task whose controls failed in it. */
-async function checkTask(
-  { controls }: Pick<OpenDeps, 'controls'>,
-  { tenant }: Caller,
-  environment: Environment,
-  { requirements, item }: Pick<Open, 'requirements' | 'item'>,
-): Promise<void> {
-  if (requirements === null) return;
-  checkRequirements(environment, chooseTemplate(environment, item), requirements);
-  const { task } = requirements;
-  if (task === undefined) return;
-  const standing = await controls.standing({ tenant, version: environment.version, task });
-  if (standing?.standing === 'refused') throw refused([verifierFails(environment, standing.reason ?? '')]);
-}
-
 /**
  * Opens a rollout without waiting for its sandbox: a warm one is granted at once, else it has its place in line from
  * now on. Idempotent. Throws `unknown_environment`, `item_missing`, and the claim's own code when it is refused.
@@ -272,19 +264,29 @@ export async function openRollout(deps: OpenDeps, caller: Caller, open: Open): P
   const environment = await deps.environments.forRun(caller.tenant, caller.run, open.environment);
   // A row that lacks what the environment exposes is refused before anything is claimed for it.
   exposedItem(environment, open.item);
-  const ofItem = openingClaim(owner, caller.face, environment, open.item, deps.canonical);
-  await checkTask(deps, caller, environment, open);
-  const sandbox = open.requirements?.sandbox ?? null;
-  const needs = sandbox === null ? null : JSON.stringify(sandbox);
-  const claim = { ...ofItem, itemKey: open.group ?? ofItem.itemKey, tags: open.tags, needs };
+  await checkTask(deps, caller.tenant, environment, open);
+  const ofItem = openingClaim(owner, caller.face, environment, open.item, deps.canonical, open.requirements);
+  const claim = { ...ofItem, itemKey: open.group ?? ofItem.itemKey, tags: open.tags };
   return retrying(deps, retryPolicies.opening, async () => {
+    await checkGateways(deps, environment, open.item, claim);
     const before = await deps.claims.find(owner, owner.attempt);
     const reply = await deps.claims.claim(claim);
     if (reply.kind === 'refused') throw refusal(reply.code, reply.rollout);
+    await checkRepeat(deps, reply.rollout, claim);
     return {
       rollout: reply.rollout,
       created: before === null,
       ahead: reply.kind === 'waiting' ? reply.ahead : null,
     };
   });
+}
+
+/** A request that opened the rollout has its own demands in the record. */
+async function checkRepeat(
+  { environments }: Pick<ResolveDeps, 'environments'>,
+  rollout: RolloutRecord,
+  claim: ClaimRequest,
+): Promise<void> {
+  if (claim.needs === null || claim.needs === rollout.needs) return;
+  checkOpenedWith(await environments.byVersion(rollout.version), rollout, claim);
 }

@@ -1,15 +1,19 @@
 import { expect, test } from 'vitest';
 import { fakeEnvironment, fakeTemplate } from '#test/fakes/environment.ts';
+import { decideAmounts } from '../environments/demanded-amounts.ts';
 import { Failure } from '../failure/failure.ts';
 import type { Requirements } from '../model/requirements.ts';
 import { checkRequirements, sandboxNeeds, unmetInSandbox } from './unmet-requirements.ts';
 
 const gibibyte = 1024 ** 3;
 const nothing: Requirements = { sandbox: null };
+const operator = { memoryBytes: 8 * gibibyte, diskBytes: gibibyte / 2 };
+const ceilings = { operator, machine: { cpuMilli: 4_000 } };
 
-function refusal(wanted: Partial<Requirements>, environment = fakeEnvironment()): Failure | null {
+function refusal(wanted: Partial<Requirements>, environment = fakeEnvironment({ ceilings })): Failure | null {
   try {
-    checkRequirements(environment, environment.template, { ...nothing, ...wanted });
+    const { unmet } = decideAmounts(environment, null, wanted.amounts);
+    checkRequirements(environment, { ...nothing, ...wanted }, unmet);
     return null;
   } catch (thrown) {
     if (thrown instanceof Failure) return thrown;
@@ -18,9 +22,9 @@ function refusal(wanted: Partial<Requirements>, environment = fakeEnvironment())
 }
 
 test.each([
-  ['memory', { memoryBytes: 65 * gibibyte }, '66560 MiB', '256 MiB', 'sandbox.memory'],
-  ['cpu', { cpuMilli: 32_000 }, '32 cores of CPU', '1 cores', 'sandbox.cpu'],
-  ['disk', { diskBytes: gibibyte }, '1024 MiB', '64 MiB', 'sandbox.disk'],
+  ['memory', { amounts: { memoryBytes: 65 * gibibyte } }, '66560 MiB', '8192 MiB', 'ceilings.memory'],
+  ['cpu', { amounts: { cpuMilli: 32_000 } }, '32 cores of CPU', '4 cores', 'larger machine'],
+  ['disk', { amounts: { diskBytes: gibibyte } }, '1024 MiB of disk', '512 MiB', 'ceilings.disk'],
   ['network', { network: 'public' }, 'public network', 'network: none', 'sandbox.network'],
   ['services', { services: 2 }, '2 services', 'one container', 'start the other services'],
   ['timeout', { commandTimeoutMs: 7_200_000 }, '7200 s', '1800 s', 'lower the timeout'],
@@ -35,18 +39,16 @@ test.each([
   expect(failure?.evidence['fix']).toContain(fix);
 });
 
-test('demands up to what the environment gives are met', () => {
+test('demands up to the ceilings are met', () => {
   const wanted = {
-    memoryBytes: gibibyte / 4,
-    cpuMilli: 1000,
-    diskBytes: gibibyte / 16,
+    amounts: { memoryBytes: 8 * gibibyte, cpuMilli: 4_000, diskBytes: gibibyte / 2 },
     services: 1,
   } as const;
   expect(refusal({ ...wanted, commandTimeoutMs: 1_800_000, network: 'none' })).toBeNull();
 });
 
 test('every unmet demand is in the message, the first one in the evidence', () => {
-  const failure = refusal({ cpuMilli: 32_000, services: 2 });
+  const failure = refusal({ amounts: { cpuMilli: 32_000 }, services: 2 });
   expect(failure?.message).toMatch(/32 cores.*Also: .*2 services/);
   expect(failure?.evidence['requirement']).toBe('cpu');
 });

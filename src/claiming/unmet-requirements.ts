@@ -1,5 +1,6 @@
 import { Failure } from '../failure/failure.ts';
-import type { Environment, Template } from '../model/environment.ts';
+import { refuseUnmet } from '../failure/requirements-unmet.ts';
+import type { Environment, TemplateBody } from '../model/environment.ts';
 import type { Requirements, SandboxRequirements, UnmetRequirement } from '../model/requirements.ts';
 import { longestCommandMs } from '../protocol/native/calls.ts';
 import type { LackingFolder, Lacks, NeededFolder, SandboxNeeds } from '../protocol/sandboxd/wire.ts';
@@ -10,81 +11,28 @@ import type { LackingFolder, Lacks, NeededFolder, SandboxNeeds } from '../protoc
  * the sandbox when it is bound.
  */
 
-/** `requirements_unmet` for one demand or several: the first is the evidence, the message names all. */
-export function refused([first, ...others]: readonly [UnmetRequirement, ...UnmetRequirement[]]): Failure {
-  const message = [first, ...others]
-    .map(({ wanted, given, fix }) => `${wanted}, but ${given}; ${fix}`)
-    .join('. Also: ');
-  return new Failure('requirements_unmet', message, { evidence: { ...first } });
-}
-
-/** Throws `requirements_unmet` for what the environment's own lines say. */
-export function checkRequirements(environment: Environment, template: Template, wanted: Requirements): void {
-  const [first, ...others] = unmetByEnvironment(environment, template, wanted);
-  if (first !== undefined) throw refused([first, ...others]);
-}
-
-type Amount = {
-  readonly requirement: 'memory' | 'cpu' | 'disk';
-  readonly field: string;
-  readonly wanted: number | undefined;
-  readonly given: number;
-  readonly show: (amount: number) => string;
-};
-
-const mebibytes = (bytes: number): string => `${Math.round(bytes / 1024 ** 2)} MiB`;
-const cores = (milli: number): string => `${milli / 1000} cores`;
-
-function unmetByEnvironment(
+/**
+ * Throws `requirements_unmet` for what the environment's own lines say. `amounts`: the demanded amounts that cannot be
+ * given.
+ */
+export function checkRequirements(
   environment: Environment,
-  template: Template,
   wanted: Requirements,
-): readonly UnmetRequirement[] {
-  const { memory, cpu, diskBytes } = template;
-  const amounts: readonly Amount[] = [
-    {
-      requirement: 'memory',
-      field: 'sandbox.memory',
-      wanted: wanted.memoryBytes,
-      given: memory.limitBytes,
-      show: mebibytes,
-    },
-    { requirement: 'cpu', field: 'sandbox.cpu', wanted: wanted.cpuMilli, given: cpu.limitMilli, show: cores },
-    {
-      requirement: 'disk',
-      field: 'sandbox.disk',
-      wanted: wanted.diskBytes,
-      given: diskBytes,
-      show: mebibytes,
-    },
-  ];
-  return [
-    ...amounts.flatMap((amount) => tooLittle(environment, amount)),
+  amounts: readonly UnmetRequirement[],
+): void {
+  const { template } = environment;
+  refuseUnmet([
+    ...amounts,
     ...noNetwork(environment, template, wanted),
     ...tooManyServices(wanted),
     ...rootIsWanted(environment, template, wanted.sandbox),
     ...tooLong(environment, wanted),
-  ];
-}
-
-function tooLittle(
-  { name }: Environment,
-  { requirement, field, wanted, given, show }: Amount,
-): readonly UnmetRequirement[] {
-  if (wanted === undefined || wanted <= given) return [];
-  return [
-    {
-      requirement,
-      wanted: `the task demands ${show(wanted)} of ${requirement === 'cpu' ? 'CPU' : requirement}`,
-      given: `environment ${name} gives ${show(given)}`,
-      fix: `raise ${field} of ${name} to ${show(wanted)}, or lower the task's demand`,
-    },
-  ];
+  ]);
 }
 
 function noNetwork(
   { name, waives }: Environment,
-  { network }: Template,
+  { network }: TemplateBody,
   wanted: Requirements,
 ): readonly UnmetRequirement[] {
   if (wanted.network !== 'public' || network !== 'none' || waives?.network === true) return [];
@@ -115,7 +63,7 @@ const isRoot = (user: string | undefined): boolean => user === 'root' || user ==
 /** Which other user commands run as, only the sandbox shows. */
 function rootIsWanted(
   { name }: Environment,
-  { runAs }: Template,
+  { runAs }: TemplateBody,
   sandbox: SandboxRequirements | null,
 ): readonly UnmetRequirement[] {
   const user = sandbox?.user;

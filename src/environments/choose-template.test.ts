@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { fakeEnvironment, fakeOpenTemplate, fakeTemplate } from '#test/fakes/environment.ts';
 import type { Json } from '../model/grader.ts';
-import { chooseTemplate } from './choose-template.ts';
+import { templateDigest } from '../model/ids.ts';
+import { chooseAgain, chooseForGrader, chooseTemplate, templateOf } from './choose-template.ts';
 
 const allow = ['registry.example.com/tasks/*', 'python:*', 'rootfs:/srv/tasks/*'];
 const environmentOf = (permitted: readonly string[] = ['*']) => ({
@@ -9,12 +10,13 @@ const environmentOf = (permitted: readonly string[] = ['*']) => ({
   template: fakeOpenTemplate(allow, permitted),
 });
 const choose = (image: Json, permitted?: readonly string[]) =>
-  chooseTemplate(environmentOf(permitted), { id: 'task-1', image });
+  chooseTemplate(environmentOf(permitted), { id: 'task-1', image }).template;
 
 const digest = `sha256:${'0a'.repeat(32)}`;
 
 test('an environment with an image of its own has one template, whatever the row says', () => {
-  expect(chooseTemplate(fakeEnvironment(), { image: 'anything' })).toEqual(fakeTemplate());
+  const own = { template: fakeTemplate(), choice: null, amounts: null };
+  expect(chooseTemplate(fakeEnvironment(), { image: 'anything' })).toEqual(own);
 });
 
 describe('an image that its row names', () => {
@@ -36,7 +38,7 @@ describe('an image that its row names', () => {
 
   test('decides the template alone: a longer list of allowed images changes none', () => {
     const template = fakeOpenTemplate(['*']);
-    expect(chooseTemplate({ ...environmentOf(), template }, { image: 'python:3.11' })).toEqual(
+    expect(chooseTemplate({ ...environmentOf(), template }, { image: 'python:3.11' }).template).toEqual(
       choose('python:3.11'),
     );
   });
@@ -80,7 +82,7 @@ describe('an image that its row names', () => {
 
   test('and that is a folder of this machine is not let in by a pattern for everything', () => {
     const open = { ...environmentOf(), template: fakeOpenTemplate(['*']) };
-    expect(chooseTemplate(open, { image: 'python:3.12' }).image.kind).toBe('image');
+    expect(chooseTemplate(open, { image: 'python:3.12' }).template.image.kind).toBe('image');
     expect(() => chooseTemplate(open, { image: 'rootfs:/root' })).toThrow(
       /as a pattern that begins with rootfs:/,
     );
@@ -106,5 +108,81 @@ describe('an image that its row names', () => {
     expect(() => choose('x'.repeat(5_000))).toThrow(
       expect.objectContaining({ message: expect.stringMatching(/^.{0,500}$/) }),
     );
+  });
+});
+
+describe('amounts that a task demands', () => {
+  const amounts = { memoryBytes: 2 ** 31 };
+  const graderTemplate = fakeTemplate({ digest: templateDigest('graders'), role: 'grader' });
+  const ceilings = { operator: {}, machine: { memoryBytes: 2 ** 33 } };
+  const environment = fakeEnvironment({ graderTemplate, ceilings });
+
+  test('make a template of their own, with all that a controller needs to make it', () => {
+    const { template, choice, amounts: kept } = chooseTemplate(environment, null, amounts);
+    expect(template.memory.limitBytes).toBe(2 ** 31);
+    expect(template.digest).not.toBe(environment.template.digest);
+    expect(choice).toEqual({ version: environment.version, amounts });
+    expect(kept).toEqual(amounts);
+    expect(choice && templateOf(environment, choice)).toEqual(template);
+  });
+
+  test('that are met already make none, and are kept: another environment may grade the rollout again later', () => {
+    const met = chooseTemplate(environment, null, { memoryBytes: 2 ** 20 });
+    expect(met).toEqual({ template: environment.template, choice: null, amounts: { memoryBytes: 2 ** 20 } });
+    expect(chooseTemplate(environment, null).amounts).toBeNull();
+  });
+
+  test('are the grader’s, too, and raise the grader’s alone where only it has less', () => {
+    const small = fakeTemplate({ role: 'grader', memory: { requestBytes: 2 ** 20, limitBytes: 2 ** 26 } });
+    const both = fakeEnvironment({ graderTemplate: small });
+    const { choice, amounts: kept } = chooseTemplate(both, null, { memoryBytes: 2 ** 27 });
+    expect([choice, kept]).toEqual([null, { memoryBytes: 2 ** 27 }]);
+    expect(chooseForGrader(both, null, kept)).toMatchObject({
+      template: { role: 'grader', memory: { limitBytes: 2 ** 27 } },
+      choice: { role: 'grader', amounts: { memoryBytes: 2 ** 27 } },
+    });
+  });
+
+  test('and images that rows name go together', () => {
+    const open = { ...environment, template: fakeOpenTemplate(['*']) };
+    const { template, choice } = chooseTemplate(open, { image: 'python:3.12' }, amounts);
+    expect(template).toMatchObject({ image: { reference: 'python:3.12' }, memory: { limitBytes: 2 ** 31 } });
+    expect(choice && templateOf(open, choice)).toEqual(template);
+    expect(chooseAgain(open, { image: 'python:3.12' }, amounts)?.template).toEqual(template);
+  });
+
+  test('above a ceiling are refused when the rollout is opened, and never later', () => {
+    const ceilings = { operator: { memoryBytes: 2 ** 30 }, machine: {} };
+    const lowered = { ...environment, ceilings };
+    expect(() => chooseTemplate(lowered, null, amounts)).toThrow(
+      expect.objectContaining({ code: 'requirements_unmet' }),
+    );
+    expect(chooseAgain(lowered, null, amounts)?.template.memory.limitBytes).toBe(2 ** 31);
+    expect(chooseForGrader(lowered, null, amounts)?.template.memory.limitBytes).toBe(2 ** 31);
+  });
+});
+
+describe('a grader whose image the row names', () => {
+  const open = { ...fakeOpenTemplate(['python:*'], ['python:*']), role: 'grader' } as const;
+  const environment = { ...environmentOf(), graderTemplate: open };
+
+  test('gets the row’s image, and needs the row for it', () => {
+    const graders = chooseForGrader(environment, { image: 'python:3.12' }, null);
+    expect(graders?.template).toMatchObject({ role: 'grader', image: { reference: 'python:3.12' } });
+    expect(graders?.choice && templateOf(environment, graders.choice)).toEqual(graders?.template);
+    expect(chooseForGrader(environment, null, null)).toBeNull();
+  });
+
+  test('is held to its lists when the rollout is opened; an operator who removes the image later bars no grade', () => {
+    const item = { image: 'registry.example.com/tasks/a' };
+    expect(() => chooseTemplate(environment, item)).toThrow(
+      expect.objectContaining({ code: 'invalid_request' }),
+    );
+    const removed = { ...environment, graderTemplate: { ...open, image: { ...open.image, permitted: [] } } };
+    expect(chooseForGrader(removed, { image: 'python:3.12' }, null)).not.toBeNull();
+  });
+
+  test('is no environment’s without such a grader', () => {
+    expect(chooseForGrader(fakeEnvironment(), null, null)).toBeNull();
   });
 });

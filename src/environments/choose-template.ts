@@ -1,158 +1,130 @@
-import { posix } from 'node:path';
-import { Failure } from '../failure/failure.ts';
+import { refuseUnmet } from '../failure/requirements-unmet.ts';
+import type { Amounts, DemandedAmounts } from '../model/amounts.ts';
 import {
   type Environment,
   type Image,
-  type ImageOfRow,
   isOpenTemplate,
   type OpenTemplate,
   type Template,
 } from '../model/environment.ts';
-import type { Item, Json } from '../model/grader.ts';
+import type { Item } from '../model/grader.ts';
+import type { TemplateChoice } from '../model/template-choice.ts';
+import { decideAmounts } from './demanded-amounts.ts';
 import { digestOf } from './digest.ts';
-import { imageOf, imageText } from './image-text.ts';
-import { matchesOne } from './policy.ts';
+import { raiseAmounts } from './raise-amounts.ts';
+import { imageOfRow } from './row-image.ts';
+
+type Choosing = Pick<
+  Environment,
+  'name' | 'version' | 'template' | 'graderTemplate' | 'demands' | 'ceilings'
+>;
+
+/** `choice`: what controllers need to make the template; null: it is the environment's own. */
+export type ChosenTemplate = { readonly template: Template; readonly choice: TemplateChoice | null };
+
+/** What a rollout is worked on in. `amounts`: what its task demands, whether the environment has it or not; null: nothing. */
+export type ChosenTemplates = ChosenTemplate & { readonly amounts: DemandedAmounts | null };
 
 /**
- * The template of a rollout: the environment's own, or the one that its dataset row makes by naming an image. Pure, so
- * every gateway and controller comes to the same digest. Throws `item_missing` where the row names none and
- * `invalid_request` where it names one that may not be.
+ * The template of a rollout that is opened: the environment's own, with the image that its dataset row names and the amounts
+ * that the row and its trainer (`required`) demand. Pure, so that every gateway gets the same. Whether a grader elsewhere can have
+ * its own is checked here, too, because nothing may bar the grade later.
+ *
+ * Throws `item_missing` where the row lacks what is needed, `invalid_request` for an image that may not be or a demand that is
+ * not an amount, and `requirements_unmet` for more than there is.
  */
 export function chooseTemplate(
-  environment: Pick<Environment, 'name' | 'template'>,
+  environment: Choosing,
   item: Item | null,
-): Template {
-  const { name, template } = environment;
-  if (!isOpenTemplate(template)) return template;
-  const { field } = template.image;
-  const value = item?.[field];
-  if (value === undefined || value === null || value === '') throw missing(name, field);
-  const chosen = imageOfRow(typeof value === 'string' ? value : null, template.image);
-  if (chosen.kind === 'refused') throw notAllowed(name, field, value, chosen.because);
-  return withImage(template, chosen.image);
-}
-
-/** The same for an image that was checked before. */
-export function withImage({ image: _ofRow, ...body }: OpenTemplate, image: Image): Template {
-  const template = { ...body, image };
-  return { digest: digestOf(template), ...template };
-}
-
-const textOf = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value));
-
-function missing(environment: string, field: string): Failure {
-  return new Failure(
-    'item_missing',
-    `environment ${environment} takes its image from the item field ${field}, and the row of this rollout does not have it; ` +
-      'send the whole row as `item`',
-    { evidence: { field } },
-  );
-}
-
-/** As much of a value as a sentence bears. */
-const shownChars = 200;
-
-function notAllowed(environment: string, field: string, value: Json, because: string): Failure {
-  const shown = textOf(value).slice(0, shownChars);
-  return new Failure(
-    'invalid_request',
-    `environment ${environment} takes its image from the item field ${field}, which says ${JSON.stringify(shown)}, ${because}`,
-    { evidence: { field, image: shown } },
-  );
-}
-
-/** The image that a dataset row names, or why it may not: the end of a sentence that begins with what it says. */
-type RowsImage =
-  | { readonly kind: 'image'; readonly image: Image }
-  | { readonly kind: 'refused'; readonly because: string };
-
-/**
- * Reads an image from a row; null: its field is no text. The text is checked whole before it is compared with a
- * pattern, and goes on as the one value of a field: `*` stands for anything, so a path with `..` in it could match and
- * lead elsewhere.
- */
-function imageOfRow(text: string | null, { field, allow, permitted }: ImageOfRow): RowsImage {
-  const image = text === null || text.length > longestText ? null : wellFormed(imageOf(text));
-  if (image === null) return refused('which is neither an image reference nor rootfs: and an absolute path');
-  const written = imageText(image);
-  if (!matchesOne(forKind(image, allow), written)) {
-    return refused(
-      `and the environment allows ${listed(allow)}; correct ${field} in the row, or add the image to sandbox.image.allow${hint(image)}`,
-    );
-  }
-  if (!matchesOne(permitted, written)) {
-    return refused(`and the operator allows ${listed(permitted)}; use one of those, or ask the operator`);
-  }
-  return { kind: 'image', image };
+  required: Amounts = {},
+): ChosenTemplates {
+  const { name, version, template, graderTemplate } = environment;
+  const image = imageFor(name, template, item);
+  if (graderTemplate !== undefined) imageFor(name, graderTemplate, item);
+  const { amounts, unmet } = decideAmounts(environment, item, required);
+  refuseUnmet(unmet);
+  return {
+    ...make(version, template, image, amounts),
+    amounts: Object.keys(amounts).length > 0 ? amounts : null,
+  };
 }
 
 /**
- * A folder of this machine is let in by a pattern that says `rootfs:` and by no other: who allows every image (`*`) means
- * those of registries, and not that whoever sends rows may look into any folder here.
+ * The template of a rollout that is open: what was allowed when it was opened stays allowed. Null where its row, which names the
+ * image, is gone.
  */
-function forKind({ kind }: Image, allow: readonly string[]): readonly string[] {
-  return kind === 'rootfs' ? allow.filter((pattern) => pattern.startsWith('rootfs:')) : allow;
+export function chooseAgain(
+  { name, version, template }: Choosing,
+  item: Item | null,
+  amounts: DemandedAmounts | null,
+): ChosenTemplate | null {
+  return again(name, version, template, item, amounts);
 }
 
-const hint = ({ kind }: Image) =>
-  kind === 'rootfs'
-    ? ', as a pattern that begins with rootfs:'
-    : '; on one machine an image can only be a folder (rootfs:PATH)';
+/** The same of a grader that works where the policy never was; null, too, where the environment has none. */
+export function chooseForGrader(
+  { name, version, graderTemplate }: Choosing,
+  item: Item | null,
+  amounts: DemandedAmounts | null,
+): ChosenTemplate | null {
+  return graderTemplate === undefined ? null : again(name, version, graderTemplate, item, amounts);
+}
 
-/** Whoever sends rows may choose among folders and images, never this machine's own programs. */
-function wellFormed(image: Image): Image | null {
-  switch (image.kind) {
-    case 'host':
-      return null;
-    case 'rootfs':
-      return isPlainPath(image.path) ? image : null;
-    case 'image':
-      return isReference(image.reference) ? image : null;
+/** What a controller makes of a choice; null if the environment leaves nothing of it open. */
+export function templateOf(
+  { template, graderTemplate }: Pick<Choosing, 'template' | 'graderTemplate'>,
+  { image, amounts = {}, role }: TemplateChoice,
+): Template | null {
+  const base = role === 'grader' ? graderTemplate : template;
+  if (base === undefined || isOpenTemplate(base) !== (image !== undefined)) return null;
+  return complete(base, image ?? null, amounts);
+}
+
+/** Null where the template has an image of its own. */
+const imageFor = (environment: string, base: Template | OpenTemplate, item: Item | null): Image | null =>
+  isOpenTemplate(base) ? imageOfRow(environment, base.image, item) : null;
+
+/** The operator's list is not asked again: one that became shorter bars no grade of a rollout that is under way. */
+function again(
+  name: Choosing['name'],
+  version: Choosing['version'],
+  base: Template | OpenTemplate,
+  item: Item | null,
+  amounts: DemandedAmounts | null,
+): ChosenTemplate | null {
+  if (!isOpenTemplate(base)) return make(version, base, null, amounts ?? {});
+  if (item === null) return null;
+  const image = imageOfRow(name, { ...base.image, permitted: ['*'] }, item);
+  return make(version, base, image, amounts ?? {});
+}
+
+function make(
+  version: Choosing['version'],
+  base: Template | OpenTemplate,
+  image: Image | null,
+  amounts: DemandedAmounts,
+): ChosenTemplate {
+  const template = complete(base, image, amounts);
+  const isRaised = raiseAmounts(base, amounts) !== base;
+  if (image === null && !isRaised) return { template, choice: null };
+  const choice = {
+    version,
+    ...(image !== null && { image }),
+    ...(isRaised && { amounts }),
+    ...(base.role === 'grader' && { role: base.role }),
+  };
+  return { template, choice };
+}
+
+function complete(base: Template | OpenTemplate, image: Image | null, amounts: DemandedAmounts): Template {
+  if (isOpenTemplate(base)) {
+    if (image === null) throw new TypeError('a template whose rows name the image is made without one');
+    return withDigest({ ...raiseAmounts(base, amounts), image });
   }
+  const raised = raiseAmounts(base, amounts);
+  if (raised === base) return base;
+  const { digest: _before, ...body } = raised;
+  return withDigest(body);
 }
 
-const isPlainPath = (path: string): boolean =>
-  posix.isAbsolute(path) && posix.normalize(path) === path && !path.includes('\0');
-
-const refused = (because: string): RowsImage => ({ kind: 'refused', because });
-
-const listed = (patterns: readonly string[]): string => patterns.join(', ') || 'none';
-
-/** Far above any real reference or path; a longer text is not looked at. */
-const longestText = 1_024;
-
-const tag = /^\w[\w.-]{0,127}$/;
-const digest = /^sha256:[a-f0-9]{64}$/;
-const hostCharacters = /^[A-Za-z0-9.-]+$/;
-const port = /^\d{1,5}$/;
-const alphanumeric = /^[A-Za-z0-9]$/;
-
-/** What may stand between two runs of letters and digits. */
-const separators = new Set(['', '.', '_', '__']);
-const dashes = /^-+$/;
-
-/** As registries have them: `host[:port]/path/name[:tag][@digest]`, with nothing that could climb or mean something else. */
-function isReference(text: string): boolean {
-  const [named = '', pinned, ...more] = text.split('@');
-  if (more.length > 0 || (pinned !== undefined && !digest.test(pinned))) return false;
-  const parts = named.split('/');
-  const [name = '', tagged, ...colons] = (parts.pop() ?? '').split(':');
-  if (colons.length > 0 || (tagged !== undefined && !tag.test(tagged)) || !isComponent(name)) return false;
-  const [host, ...path] = parts;
-  return path.every(isComponent) && (host === undefined || isComponent(host) || isHost(host));
-}
-
-function isHost(text: string): boolean {
-  const [name = '', number, ...more] = text.split(':');
-  if (more.length > 0 || (number !== undefined && !port.test(number))) return false;
-  return (
-    hostCharacters.test(name) && alphanumeric.test(name.at(0) ?? '') && alphanumeric.test(name.at(-1) ?? '')
-  );
-}
-
-/** Small letters and digits, with separators only between them. */
-function isComponent(text: string): boolean {
-  const between = text.split(/[a-z0-9]/);
-  if (between.length < 2 || between.at(0) !== '' || between.at(-1) !== '') return false;
-  return between.every((separator) => separators.has(separator) || dashes.test(separator));
-}
+const withDigest = (body: Omit<Template, 'digest'>): Template => ({ digest: digestOf(body), ...body });

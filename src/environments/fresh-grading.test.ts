@@ -28,7 +28,7 @@ describe('a grader that works in a sandbox of its own', () => {
   test('has a template that is the policy’s but for its role, and a share of the pool', async () => {
     const { template, graderTemplate, pool, grader } = await loaded(graded(fresh, 'pool: { max: 40 }'));
     expect(graderTemplate).toMatchObject({ ...template, role: 'grader', digest: expect.any(String) });
-    expect(graderTemplate?.digest).not.toBe('digest' in template ? template.digest : '');
+    expect(graderTemplate).not.toMatchObject({ digest: 'digest' in template ? template.digest : '' });
     expect(pool).toMatchObject({ max: 40, grader: { minReady: 1, max: 5 } });
     expect(grader).toMatchObject({ fresh: { artifacts: ['src/'], mostBytes: 8 * 2 ** 20, onArtifacts: 0 } });
   });
@@ -75,6 +75,11 @@ describe('a grader that works in a sandbox of its own', () => {
     [fresh, 'pool: { max: 8, grader: { max: 5 } }', 'must be at most half'],
     [fresh, 'pool: { min_ready: 8, max: 8 }', 'without the grader'],
     [fresh, 'limits: { grade: 12m }', 'must be at least 780 s'],
+    [
+      fresh,
+      'grader_sandbox: { image: { from: item.image, allow: ["*"] } }\nlimits: { grade: 13m }',
+      'must be at least 900 s',
+    ],
     ['', 'pool: { grader: { max: 2 } }', 'there is none'],
     ['', 'grader_sandbox: { image: host }', 'there is none'],
     [fresh, 'grader_sandbox: { image: host, folders: [/logs], run_as: root }', 'run_as must not be root'],
@@ -125,11 +130,24 @@ grader: { kind: penalty, free_calls: 1, each: 0.1, ${surcharge} grader: { kind: 
     expect(grader).toMatchObject({ fresh: { artifacts: ['/logs/run.json'] } });
   });
 
-  test('needs an image of its own where each row names one', async () => {
+  test('has the image of the row where each row names one, unless grader_sandbox names another', async () => {
     const rows = graded(fresh).replace('image: host,', 'image: { from: item.image, allow: ["*"] },');
-    expect(await mistakes(rows)).toContain('write grader_sandbox');
-    const { graderTemplate } = await loaded(`${rows}grader_sandbox: { image: host }`);
-    expect(graderTemplate).toMatchObject({ role: 'grader' });
+    const { graderTemplate, pool } = await loaded(rows);
+    expect(graderTemplate).toMatchObject({ role: 'grader', image: { kind: 'row', field: 'image' } });
+    expect(graderTemplate).not.toHaveProperty('digest');
+    expect(pool.grader).toMatchObject({ minReady: 0 });
+    expect(await mistakes(`${rows}pool: { grader: { min_ready: 1 } }`)).toContain(
+      'must be 0 where each row names the image of its grader',
+    );
+    const other = await loaded(`${rows}grader_sandbox: { image: host }`);
+    expect(other.graderTemplate).toMatchObject({ role: 'grader', image: { kind: 'host' } });
+    expect(other.pool.grader).toMatchObject({ minReady: 1 });
+  });
+
+  test('takes what tasks demand from sandbox alone', async () => {
+    const demanding =
+      'grader_sandbox: { image: host, memory: { request: 1Gi, limit: 2Gi, from: item.memory } }';
+    expect(await mistakes(graded(fresh, demanding))).toContain('has no from');
   });
 });
 

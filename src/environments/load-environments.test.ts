@@ -134,7 +134,47 @@ test('the configuration next to a folder is part of digest and version, and a fo
 });
 
 const environmentOf = async (yaml: string) => (await loaded({ 'a.yaml': yaml })).environment;
-const digestOf = (environment: Environment) => chooseTemplate(environment, null).digest;
+const digestOf = (environment: Environment) => chooseTemplate(environment, null).template.digest;
+
+describe('what tasks demand', () => {
+  const shares = [
+    'memory: { request: 256Mi, limit: 1Gi, from: item.memory }',
+    'cpu: { request: 100m, limit: 1, from: item.cores }',
+  ];
+  const demanding = (share = shares.join(', ')) => minimal().replace('image: host', `image: host, ${share}`);
+
+  test('is read from the fields of the row that its amounts name', async () => {
+    const environment = await environmentOf(demanding());
+    expect(environment.demands).toEqual({ memoryBytes: 'memory', cpuMilli: 'cores' });
+    expect(environment.template.memory).toEqual({ requestBytes: 2 ** 28, limitBytes: 2 ** 30 });
+  });
+
+  test('counts in the version, and an environment without it stays what it was', async () => {
+    const share = 'memory: { request: 256Mi, limit: 1Gi }';
+    const [without, one] = [await environmentOf(demanding(share)), await environmentOf(demanding(shares[0]))];
+    expect(without).not.toHaveProperty('demands');
+    expect(one.version).not.toBe(without.version);
+    expect(digestOf({ ...one, demands: {} })).toBe(digestOf(without));
+  });
+
+  test('of disk and shared memory is read next to their limits', async () => {
+    const { demands, template } = await environmentOf(
+      demanding('disk: { limit: 2Gi, from: item.disk }, shm: { limit: 128Mi, from: item.shm }'),
+    );
+    expect(demands).toEqual({ diskBytes: 'disk', shmBytes: 'shm' });
+    expect(template).toMatchObject({ diskBytes: 2 ** 31, shmBytes: 2 ** 27 });
+    expect((await environmentOf(demanding('shm: 128Mi'))).template.shmBytes).toBe(2 ** 27);
+    expect((await environmentOf(minimal())).template).not.toHaveProperty('shmBytes');
+    expect(await mistakes(demanding('shm: 1Gi'))).toEqual([
+      expect.stringContaining('sandbox.shm must not be above the limit of memory'),
+    ]);
+  });
+
+  test.each(['from: memory', 'from: item.a.b', 'from: 4Gi'])('is no field of the row: %s', async (from) => {
+    const yaml = demanding(`memory: { request: 1Gi, limit: 1Gi, ${from} }`);
+    expect((await mistakes(yaml)).join()).toContain('sandbox.memory.from must be the field of the row');
+  });
+});
 
 describe('digest and version', () => {
   test('do not mind the order of keys or comments', async () => {

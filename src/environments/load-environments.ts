@@ -1,9 +1,11 @@
 import { join } from 'node:path';
+import type { MachineAmounts } from '../model/amounts.ts';
 import type { Environment, EnvironmentCatalog } from '../model/environment.ts';
 import { compileEnvironment } from './compile/environment.ts';
 import { FilesRead, type Folder, folderOf } from './files-read.ts';
 import { EnvironmentMistakes, type Mistake, type Report } from './mistakes.ts';
-import { checkPolicy, compilePolicy, openPolicy, type OperatorPolicy, permit } from './policy.ts';
+import { onMachine, permit } from './permit.ts';
+import { checkPolicy, compilePolicy, openPolicy, type OperatorPolicy } from './policy.ts';
 import { EnvironmentSchema } from './schema/environment.ts';
 import { PolicySchema } from './schema/operator.ts';
 import { fileCheck } from './schema/validate.ts';
@@ -69,18 +71,21 @@ function repeatedNames(loaded: readonly Loaded[]): readonly Mistake[] {
 }
 
 /**
- * All environments of a folder, within what the operator's policy file allows; null: everything is allowed. Throws
- * `EnvironmentMistakes` that list what is wrong in the policy, else what is wrong in the environments. What was read is
- * remembered in `files`.
+ * All environments of a folder, within what the operator's policy file allows; null: everything is allowed. `machine`: what this
+ * machine has, if sandboxes are on it. Throws `EnvironmentMistakes` that list what is wrong in the policy, else what is wrong in
+ * the environments. What was read is remembered in `files`.
  */
 export async function loadPermitted(
   folder: string,
   policyFile: string | null,
-  files: FilesRead = new FilesRead(),
+  {
+    files = new FilesRead(),
+    machine = {},
+  }: Omit<Loading, 'policy'> & { readonly machine?: MachineAmounts } = {},
 ): Promise<EnvironmentCatalog> {
-  if (policyFile === null) return loadEnvironments(folder, { files });
-  files.textNow(policyFile);
-  return loadEnvironments(folder, { policy: await loadPolicy(policyFile), files });
+  if (policyFile !== null) files.textNow(policyFile);
+  const policy = policyFile === null ? openPolicy : await loadPolicy(policyFile);
+  return loadEnvironments(folder, { policy: onMachine(policy, machine), files });
 }
 
 const readPolicy = operatorFile(PolicySchema, "the operator's policy file, or none");

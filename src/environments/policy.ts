@@ -1,4 +1,6 @@
-import { bakedData, type Environment, isOpenTemplate, type Placement } from '../model/environment.ts';
+import type { MachineAmounts } from '../model/amounts.ts';
+import { finite } from './amount-kinds.ts';
+import { bakedData, type Environment, type Placement } from '../model/environment.ts';
 import { imageText } from './image-text.ts';
 import type { Path, Report } from './mistakes.ts';
 import { parseBytes, parseCpuMilli, parseDurationMs } from './quantities.ts';
@@ -13,6 +15,8 @@ export type OperatorPolicy = {
   readonly runAs: readonly Environment['template']['runAs'][];
   readonly placement: PlacementPolicy;
   readonly ceilings: Ceilings;
+  /** What one machine has for a sandbox; what is absent is not known. */
+  readonly machine: MachineAmounts;
 };
 
 /** Infinity where there is none. */
@@ -20,6 +24,7 @@ type Ceilings = {
   readonly cpuMilli: number;
   readonly memoryBytes: number;
   readonly diskBytes: number;
+  readonly shmBytes: number;
   readonly processes: number;
   readonly rolloutMs: number;
   readonly hardLifeMs: number;
@@ -29,7 +34,7 @@ type Ceilings = {
 const anything = ['*'];
 
 export function compilePolicy(yaml: PolicyYaml): OperatorPolicy {
-  const { images, data, networks, run_as, ceilings = {} } = yaml;
+  const { images, data, networks, run_as, ceilings = {}, machine = {} } = yaml;
   return {
     images: images ?? anything,
     data: data ?? anything,
@@ -40,11 +45,17 @@ export function compilePolicy(yaml: PolicyYaml): OperatorPolicy {
       cpuMilli: upTo(ceilings.cpu, parseCpuMilli),
       memoryBytes: upTo(ceilings.memory, parseBytes),
       diskBytes: upTo(ceilings.disk, parseBytes),
+      shmBytes: upTo(ceilings.shm, parseBytes),
       processes: upTo(ceilings.processes, Number),
       rolloutMs: upTo(ceilings.rollout, parseDurationMs),
       hardLifeMs: upTo(ceilings.hard_life, parseDurationMs),
       poolMax: upTo(ceilings.pool, Number),
     },
+    machine: finite({
+      memoryBytes: upTo(machine.memory, parseBytes),
+      cpuMilli: upTo(machine.cpu, parseCpuMilli),
+      diskBytes: upTo(machine.disk, parseBytes),
+    }),
   };
 }
 
@@ -79,12 +90,13 @@ function checkTemplate(template: Environment['template'], policy: OperatorPolicy
   checkMember(policy.networks, template.network, ['sandbox', 'network'], report);
   checkMember(policy.runAs, template.runAs, ['sandbox', 'run_as'], report);
   checkPlacement(template.placement, policy.placement, report);
-  const { cpuMilli, memoryBytes, diskBytes, processes } = policy.ceilings;
+  const { cpuMilli, memoryBytes, diskBytes, shmBytes, processes } = policy.ceilings;
   checkAmounts(
     [
       [['sandbox', 'cpu'], template.cpu.limitMilli, cpuMilli, 'm'],
       [['sandbox', 'memory'], template.memory.limitBytes, memoryBytes, ' bytes'],
       [['sandbox', 'disk'], template.diskBytes, diskBytes, ' bytes'],
+      [['sandbox', 'shm'], template.shmBytes ?? 0, shmBytes, ' bytes'],
       [['sandbox', 'processes'], template.processes, processes, ''],
     ],
     report,
@@ -124,13 +136,6 @@ function checkImages({ image }: Environment['template'], { images }: OperatorPol
     if (matchesOne(images, text)) continue;
     report(['sandbox', ...place], `is ${text}, and the operator allows: ${images.join(', ') || 'none'}`);
   }
-}
-
-/** The environment as it may be used: the images that its rows name are held to the operator's list too, one by one. */
-export function permit(environment: Environment, { images }: OperatorPolicy): Environment {
-  const { template } = environment;
-  if (!isOpenTemplate(template)) return environment;
-  return { ...environment, template: { ...template, image: { ...template.image, permitted: images } } };
 }
 
 function checkMember(allowed: readonly string[], value: string, place: Path, report: Report): void {

@@ -1,3 +1,4 @@
+import type { MachineAmounts } from '../model/amounts.ts';
 import type { EnvironmentCatalog } from '../model/environment.ts';
 import { FilesRead } from './files-read.ts';
 import { loadPermitted } from './load-environments.ts';
@@ -17,23 +18,29 @@ type Attempt = { readonly loaded: EnvironmentCatalog | Error; readonly files: Fi
 export class WatchedFolder {
   readonly #folder: string;
   readonly #policyFile: string | null;
+  readonly #machine: MachineAmounts;
   #taken: Loaded;
   #attempt: Attempt | null = null;
   #mistake: Error | null = null;
 
-  private constructor(folder: string, policyFile: string | null, taken: Loaded) {
+  private constructor(folder: string, policyFile: string | null, machine: MachineAmounts, taken: Loaded) {
     this.#folder = folder;
     this.#policyFile = policyFile;
+    this.#machine = machine;
     this.#taken = taken;
   }
 
-  /** Throws what loading throws: a process does not start with mistakes. */
-  static async open(folder: string, policyFile: string | null): Promise<WatchedFolder> {
+  /**
+   * `machine`: what this machine has, if sandboxes are on it. Throws what loading throws: a process does not start with mistakes.
+   */
+  static async open(
+    folder: string,
+    policyFile: string | null,
+    machine: MachineAmounts = {},
+  ): Promise<WatchedFolder> {
     const files = new FilesRead();
-    return new WatchedFolder(folder, policyFile, {
-      catalog: await loadPermitted(folder, policyFile, files),
-      files,
-    });
+    const catalog = await loadPermitted(folder, policyFile, { files, machine });
+    return new WatchedFolder(folder, policyFile, machine, { catalog, files });
   }
 
   get catalog(): EnvironmentCatalog {
@@ -74,7 +81,8 @@ export class WatchedFolder {
 
   async #load(): Promise<Attempt> {
     const files = new FilesRead();
-    const loaded = await loadPermitted(this.#folder, this.#policyFile, files).catch(errorOf);
+    const reading = { files, machine: this.#machine };
+    const loaded = await loadPermitted(this.#folder, this.#policyFile, reading).catch(errorOf);
     return { loaded, files };
   }
 }

@@ -140,10 +140,10 @@ export const failures = {
   item_mismatch: callers(409, 500),
   // `takeNextStep` in src/calls/exchange.ts, `attachToCall` in src/calls/attach.ts
   unknown_call: callers(404, 500),
-  // `missing` in src/environments/choose-template.ts, `textOf` in src/tools/exposed-item.ts, `missing` in
-  // src/grading/graders/compared.ts
+  // `missing` in src/environments/row-image.ts, `rowMissing` in src/environments/row-demands.ts, `textOf` in
+  // src/tools/exposed-item.ts, `missing` in src/grading/graders/compared.ts
   item_missing: callers(400, 500),
-  // `refused` in src/claiming/unmet-requirements.ts; later, `barredBy` in src/adapters/redis/scripts/lib/verdict.lua
+  // `requirementsUnmet` in src/failure/requirements-unmet.ts; later, `barredBy` in src/adapters/redis/scripts/lib/verdict.lua
   requirements_unmet: callers(422, 500),
   // `voidRollout` in src/lifecycle/voids.ts; later, `barredBy` in src/adapters/redis/scripts/lib/verdict.lua
   voided: callers(409, 503, 502),

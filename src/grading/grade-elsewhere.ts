@@ -4,11 +4,8 @@ import { type ObtainDeps, obtainSandbox } from '../claiming/obtain-sandbox.ts';
 import { targetOf } from '../claiming/target.ts';
 import type { Wakes } from '../claiming/waiting-room.ts';
 import { asFailure, type Failure, sandboxdUnreachable } from '../failure/failure.ts';
-import type { Environment } from '../model/environment.ts';
 import { aroundGraderMs } from '../model/grader.ts';
 import type { FreshLeaf } from '../model/grader-leaves.ts';
-import { noTags } from '../model/rollout.ts';
-import type { ClaimRequest } from '../ports/fleet/claims.ts';
 import type { GradeStore } from '../ports/fleet/grades.ts';
 import type { LifecycleStore } from '../ports/fleet/lifecycle.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
@@ -18,6 +15,7 @@ import { GivenUp, noneFailed, NotYet, retrying } from '../waiting/retries.ts';
 import { retryPolicies } from '../waiting/retry-policies.ts';
 import { type Artifacts, putArtifacts } from './artifacts.ts';
 import type { CommandEnd } from './graders/evaluation.ts';
+import { graderSide } from './grader-side.ts';
 import type { GradeJob } from './job.ts';
 import {
   badEnd,
@@ -103,47 +101,6 @@ async function gradeInOne(deps: ElsewhereDeps, graded: Graded, until: Deadline):
     await deps.claims.swap(claim.key, claim.generation, failure.message, failure.evidence).catch(unlessGone);
     throw new NotYet(failure, 0);
   }
-}
-
-/** Renewed each second while somebody works there: whoever died has let it go this long after. */
-const graderIdleMs = 60_000;
-
-/** The rollout's other side: its sandbox knows no task, and lives no longer than the grade may take. */
-function graderSide({ environment, claim, rollout, turn }: GradeJob): {
-  readonly request: ClaimRequest;
-  readonly environment: Environment;
-} {
-  const { graderTemplate: template, limits } = environment;
-  if (template === undefined) throw brokenProtocol('its environment has no sandbox for graders');
-  const times = { idleMs: graderIdleMs, hardLifeMs: limits.gradeMs };
-  const { face, version } = claim;
-  const names = {
-    face,
-    environment: environment.name,
-    version,
-    itemKey: rollout.itemKey,
-    itemDigest: null,
-    tags: noTags,
-    needs: null,
-  };
-  return {
-    request: {
-      owner: { ...rollout.owner, role: 'grader' },
-      ...names,
-      template: template.digest,
-      item: null,
-      ...times,
-      turn,
-    },
-    environment: {
-      ...environment,
-      template,
-      limits: { ...limits, ...times },
-      setup: { ...environment.setup, commands: [] },
-      expose: [],
-      tools: {},
-    },
-  };
 }
 
 async function gradeIn(

@@ -1,3 +1,4 @@
+import { demandedAmounts } from '../claiming/kept-demands.ts';
 import type { CallStore } from '../ports/fleet/calls.ts';
 import type { KeepRollout, KeptRollout } from '../ports/kept-rollouts.ts';
 import { wholeRollout } from './evaluate-job.ts';
@@ -36,7 +37,8 @@ export async function toKeep(
     if (document.length > mostDocumentCharacters)
       throw new RangeError(`${job.rollout.key} is not kept: it has ${document.length} characters`);
     const { name: environment, version } = job.environment;
-    const { key, calls: toolCalls, backgroundMs } = job.rollout;
+    const { key, calls: toolCalls, backgroundMs, needs } = job.rollout;
+    const amounts = demandedAmounts(needs);
     const atMs = deps.clock.nowMs();
     const told = {
       atMs,
@@ -45,6 +47,7 @@ export async function toKeep(
       version,
       item: job.item,
       ...(artifacts !== undefined && { artifacts }),
+      ...(amounts !== null && { amounts }),
     };
     return (score) => deps.keep({ ...told, score, toolCalls, backgroundMs, document });
   } catch (error) {

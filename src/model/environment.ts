@@ -1,3 +1,4 @@
+import type { AmountFields, Ceilings } from './amounts.ts';
 import type { DataDigest, EnvironmentName, EnvironmentVersion, TemplateDigest } from './ids.ts';
 import type { Dataset } from './dataset.ts';
 import type { Dependency } from './dependency.ts';
@@ -14,10 +15,14 @@ export function isOpenTemplate(template: Template | OpenTemplate): template is O
 }
 
 /** All amounts are in the unit their name says. */
-type TemplateBody = {
+export type TemplateBody = {
   readonly cpu: { readonly requestMilli: number; readonly limitMilli: number };
   readonly memory: { readonly requestBytes: number; readonly limitBytes: number };
   readonly diskBytes: number;
+  /** Of `/dev/shm`; absent: `usualShmBytes`. */
+  readonly shmBytes?: number;
+  /** On a machine where the disk takes memory, it comes on top of `memory`: a task demanded one of both. Absent: within it. */
+  readonly diskApart?: true;
   readonly processes: number;
   /** `none`, or a network class that the operator defined. */
   readonly network: string;
@@ -38,6 +43,14 @@ type TemplateBody = {
   readonly prepare: readonly (readonly string[])[];
   readonly startTimeoutMs: number;
 };
+
+/** What a sandbox may take of its machine's memory: its files, too, if they come on top of its own limit. */
+export const memoryLimitOf = ({
+  memory,
+  diskBytes,
+  diskApart,
+}: Pick<TemplateBody, 'memory' | 'diskBytes' | 'diskApart'>): number =>
+  memory.limitBytes + (diskApart === true ? diskBytes : 0);
 
 /**
  * `host`: this machine's own programs, read-only (local provider). `rootfs`: a folder (local). `image`: OCI (cluster).
@@ -116,7 +129,11 @@ export type Environment = {
   readonly description: string;
   readonly template: Template | OpenTemplate;
   /** What graders that work where the policy never was get their sandbox from; absent where none does. */
-  readonly graderTemplate?: Template;
+  readonly graderTemplate?: Template | OpenTemplate;
+  /** Where rows have the amounts that their tasks demand; absent: rows demand none. */
+  readonly demands?: AmountFields;
+  /** The most that a task may demand. It is the operator's of this process, and no part of the version. */
+  readonly ceilings?: Ceilings;
   /** Run after bind and before the first call, with the exposed item fields; never charged to a command. */
   readonly setup: { readonly commands: readonly (readonly string[])[]; readonly timeoutMs: number };
   /** Item fields that may enter the sandbox. */
@@ -137,6 +154,15 @@ export type Environment = {
   readonly dataset?: Dataset;
   readonly pool: PoolSizes;
 };
+
+/**
+ * Whether rows complete its templates by more than the policy's image, or it has shared memory of another size. Processes of the
+ * release before cannot do that, so it is published where they do not look: they would give a task less than it demands.
+ */
+export function isNewToReleaseBefore({ template, graderTemplate, demands }: Environment): boolean {
+  const hasShm = [template, graderTemplate].some((each) => each?.shmBytes !== undefined);
+  return demands !== undefined || hasShm || (graderTemplate !== undefined && isOpenTemplate(graderTemplate));
+}
 
 export type PoolSizes = {
   readonly minReady: number;

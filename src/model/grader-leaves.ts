@@ -98,15 +98,28 @@ export function graderFields(grader: Grader): readonly string[] {
  * are the same row to it.
  */
 export function fieldsRead(
-  environment: Pick<Environment, 'grader' | 'expose' | 'dataset' | 'template'>,
+  environment: Pick<Environment, 'grader' | 'expose' | 'dataset' | 'template' | 'graderTemplate' | 'demands'>,
 ): readonly string[] | 'all' {
-  const { grader, expose, dataset, template } = environment;
+  const { grader, expose, dataset, demands = {} } = environment;
   const getsAll = graderLeaves(grader).some(({ kind }) => kind === 'command' || kind === 'http');
   if (getsAll) return 'all';
   const told = dataset?.prompt === undefined ? [] : promptFields(dataset.prompt);
-  const image = isOpenTemplate(template) ? [template.image.field] : [];
-  return [...expose, ...graderFields(grader), ...told.map((path) => path.split('.')[0] ?? ''), ...image];
+  return [
+    ...expose,
+    ...graderFields(grader),
+    ...told.map((path) => path.split('.')[0] ?? ''),
+    ...imageFields(environment),
+    ...Object.values(demands),
+  ];
 }
+
+const imageFields = ({
+  template,
+  graderTemplate,
+}: Pick<Environment, 'template' | 'graderTemplate'>): readonly string[] =>
+  [template, graderTemplate].flatMap((each) =>
+    each !== undefined && isOpenTemplate(each) ? [each.image.field] : [],
+  );
 
 /** The field of `item.files` or `item.answer.files`: what holds the reference in the row. */
 export function topLevelField(reference: string): string {

@@ -1,9 +1,9 @@
+import type { Amounts } from './amounts.ts';
+
 /** What a task demands of where it runs, as its own file says it; what the file leaves out is no demand. */
 export type Requirements = {
   readonly sandbox: SandboxRequirements | null;
-  readonly memoryBytes?: number;
-  readonly cpuMilli?: number;
-  readonly diskBytes?: number;
+  readonly amounts?: Amounts;
   readonly network?: 'public' | 'none';
   /** How many containers the task has. */
   readonly services?: number;
@@ -40,6 +40,7 @@ export const requirementNames = [
   'memory',
   'cpu',
   'disk',
+  'shm',
   'network',
   'services',
   'timeout',

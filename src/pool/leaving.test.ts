@@ -10,6 +10,8 @@ import { KnownSandboxes } from './known-sandboxes.ts';
 import { planPools } from './plans.ts';
 import { createFakeMetrics } from '#test/fakes/metrics.ts';
 
+const raised = fakeTemplate({ digest: templateDigest('raised') });
+
 const [first, second] = [sandboxId('sandbox-1'), sandboxId('sandbox-2')];
 const leaves = (sandbox = first) => ({ kind: 'leaving', sandbox, why: 'its node is not ready' }) as const;
 
@@ -54,12 +56,21 @@ async function askedAbout(sandboxes: readonly Partial<KnownSandbox>[], nowMs = 0
   for (const [index, one] of sandboxes.entries())
     pool.answers.known.set(sandboxId(`sandbox-${index}`), fakeKnown({ sinceMs: atMs, ...one }));
   const old = fakeEnvironment({ template: fakeTemplate({ digest: unwanted.template }) });
-  const plans = planPools([fakeEnvironment()], [old], new Map());
-  await retireOld({ pool, known: new KnownSandboxes(pool), clock }, plans);
+  let chosen: Parameters<typeof planPools>[3] = [];
+  const plans = () => planPools([fakeEnvironment()], [old], new Map(), chosen);
+  const readChosen = async () => {
+    chosen = [{ environment: fakeEnvironment(), template: raised }];
+  };
+  await retireOld({ pool, known: new KnownSandboxes(pool), clock, plans, readChosen });
   return pool.retirements;
 }
 
 const { template } = wanted;
+
+test('one of a template that a demand raised, before this controller was started, goes once it is idle', async () => {
+  const retired = { template: raised.digest, maxAgeMs: 3_600_000, keepReady: 0 };
+  expect(await askedAbout([{ template: raised.digest }])).toEqual([retired]);
+});
 
 test('a pool that has no more than its size, and nothing old, is not asked about', async () => {
   expect(await askedAbout([{ template }, { template }])).toEqual([]);

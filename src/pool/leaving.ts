@@ -53,17 +53,23 @@ type RetireTools = {
   readonly pool: Pick<PoolStore, 'retire'>;
   readonly known: KnownSandboxes;
   readonly clock: Pick<Clock, 'nowMs'>;
+  readonly plans: () => PoolPlans;
+  /** Reads which templates rows and demands have made, for the plans. */
+  readonly readChosen: () => Promise<void>;
 };
 
 /**
  * Sends what is too old, too many or no longer wanted to draining; the supply replaces what is missing. Asks only about
  * templates of which something may go: there may be thousands. Returns how many went.
  */
-export async function retireOld({ pool, known, clock }: RetireTools, plans: PoolPlans): Promise<number> {
+export async function retireOld(tools: RetireTools): Promise<number> {
+  const { pool, known, clock, plans, readChosen } = tools;
   const spare = spareOf((await known.read()).values());
+  // A controller that was started later than a sandbox may not have read its template.
+  if ([...spare.keys()].some((template) => !plans().has(template))) await readChosen();
   let retired = 0;
   for (const [template, { count, sinceMs }] of spare) {
-    const plan = plans.get(template);
+    const plan = plans().get(template);
     if (plan === undefined) continue;
     const { maxAgeMs, keepReady } = retirement(plan);
     const ageMs = clock.nowMs() - sinceMs + clocksApartMs;

@@ -1,4 +1,10 @@
-import { type Environment, isOpenTemplate, type Template } from '../model/environment.ts';
+import {
+  type Environment,
+  isOpenTemplate,
+  memoryLimitOf,
+  type Template,
+  type TemplateBody,
+} from '../model/environment.ts';
 import type { EnvironmentName, EnvironmentVersion, TemplateDigest } from '../model/ids.ts';
 import type { PoolTarget } from '../ports/fleet/pool.ts';
 
@@ -10,8 +16,14 @@ export type PoolPlan = {
   readonly maxAgeMs: number;
   /** Whether the newest version of an environment uses it. Others are served for runs pinned to them, never kept warm. */
   readonly wanted: boolean;
-  /** Of which version a row's image made it; null: it is an environment's own. */
+  /** Of which version a row or a demand made it; null: it is an environment's own. */
   readonly chosenFor: EnvironmentVersion | null;
+  /** `max` holds for all templates of a group together. */
+  readonly group: string;
+  /** Of how many of its environment's own sandboxes it takes the place: `max` counts those. */
+  readonly weight: number;
+  /** How many more places its graders need than are reserved for them. */
+  readonly forGraders: number;
   /** Those that use it: what people call it. */
   readonly environments: readonly EnvironmentName[];
 };
@@ -24,7 +36,7 @@ export type PoolOverrides = ReadonlyMap<
   { readonly minReady?: number; readonly max?: number }
 >;
 
-/** A template that a dataset row made of an environment, by naming its image. */
+/** A template that a dataset row or a demand made of an environment: by naming its image, by raising its amounts. */
 export type ChosenTemplate = { readonly environment: Environment; readonly template: Template };
 
 /**
@@ -56,7 +68,7 @@ export function planPools(
   for (const { environment, template } of chosen) {
     if (plans.has(template.digest)) continue;
     const { version } = environment;
-    const plan = planOf(environment, template, overrides);
+    const plan = chosenPlanOf(environment, template, plans, overrides);
     plans.set(template.digest, { ...plan, minReady: 0, wanted: isNewest.has(version), chosenFor: version });
   }
   return plans;
@@ -67,9 +79,36 @@ function plansOf(environment: Environment, overrides: PoolOverrides): readonly P
   const { template, graderTemplate } = environment;
   return [
     ...(isOpenTemplate(template) ? [] : [planOf(environment, template, overrides)]),
-    ...(graderTemplate === undefined ? [] : [graderPlanOf(environment, graderTemplate, overrides)]),
+    ...(graderTemplate === undefined || isOpenTemplate(graderTemplate)
+      ? []
+      : [graderPlanOf(environment, graderTemplate, overrides)]),
   ];
 }
+
+/** It shares the maximum of the environment's own template, or of all that rows make of it. */
+function chosenPlanOf(
+  environment: Environment,
+  template: Template,
+  plans: PoolPlans,
+  overrides: PoolOverrides,
+): PoolPlan {
+  const isGraders = template.role === 'grader';
+  const base = isGraders ? environment.graderTemplate : environment.template;
+  const plan = {
+    ...(isGraders ? graderPlanOf : planOf)(environment, template, overrides),
+    weight: base === undefined ? 1 : weightOf(base, template),
+    forGraders: isGraders
+      ? 0
+      : placesForGraders(environment, template, graderShareOf(environment, overrides)),
+  };
+  if (base === undefined || isOpenTemplate(base))
+    return { ...plan, group: openGroup(environment, isGraders) };
+  const { max, maxAgeMs } = plans.get(base.digest) ?? plan;
+  return { ...plan, max, maxAgeMs, group: base.digest };
+}
+
+const openGroup = ({ version }: Environment, isGraders: boolean): string =>
+  isGraders ? `grader-${version}` : version;
 
 /** The environment's sandboxes without those that are the grader's share of them. */
 function planOf(environment: Environment, template: Template, overrides: PoolOverrides): PoolPlan {
@@ -77,13 +116,13 @@ function planOf(environment: Environment, template: Template, overrides: PoolOve
   const most = mostOf(environment, overrides);
   const max = Math.max(Math.min(1, most), most - graderShareOf(environment, overrides));
   const minReady = Math.min(max, override.minReady ?? environment.pool.minReady);
-  return { template, minReady, max, ...commonOf(environment) };
+  return { template, minReady, max, ...commonOf(environment, template) };
 }
 
 function graderPlanOf(environment: Environment, template: Template, overrides: PoolOverrides): PoolPlan {
   const max = graderShareOf(environment, overrides);
   const minReady = Math.min(max, environment.pool.grader?.minReady ?? 0);
-  return { template, minReady, max, ...commonOf(environment) };
+  return { template, minReady, max, ...commonOf(environment, template) };
 }
 
 const mostOf = ({ name, pool }: Environment, overrides: PoolOverrides) =>
@@ -97,10 +136,46 @@ function graderShareOf(environment: Environment, overrides: PoolOverrides): numb
   return Math.max(1, Math.min(grader.max, Math.floor(most / 2)));
 }
 
-const commonOf = ({ name, pool }: Environment) => ({
+/** So `pool.max` times the environment's own amounts stays the most that it takes, whatever its tasks demand. */
+function weightOf(own: TemplateBody, raised: TemplateBody): number {
+  return Math.ceil(Math.max(...measures.map((amountOf) => amountOf(raised) / placeOf(own, amountOf)), 1));
+}
+
+type Measure = (template: TemplateBody) => number;
+
+const measures: readonly Measure[] = [
+  memoryLimitOf,
+  ({ cpu }) => cpu.limitMilli,
+  ({ diskBytes }) => diskBytes,
+];
+
+/** What one place of `pool.max` has. */
+const placeOf = (own: TemplateBody, amountOf: Measure): number => Math.max(1, amountOf(own));
+
+/**
+ * A grader has as much as its task demands, which may be more than the share of graders: `share` sandboxes of the grader's own
+ * amounts. The rest must not be what policies hold while they wait for it.
+ */
+function placesForGraders(
+  { template: own, graderTemplate }: Environment,
+  raised: TemplateBody,
+  share: number,
+): number {
+  if (graderTemplate === undefined) return 0;
+  const lacking = measures.map((amountOf) => {
+    const demanded = amountOf(raised) > amountOf(own) ? amountOf(raised) : 0;
+    return (demanded - share * amountOf(graderTemplate)) / placeOf(own, amountOf);
+  });
+  return Math.ceil(Math.max(...lacking, 0));
+}
+
+const commonOf = ({ name, pool }: Environment, { digest }: Template) => ({
   maxAgeMs: pool.maxAgeMs,
   wanted: true,
   chosenFor: null,
+  group: digest,
+  weight: 1,
+  forGraders: 0,
   environments: [name],
 });
 
@@ -124,19 +199,35 @@ const targetsKnown = new WeakMap<PoolPlans, readonly PoolTarget[]>();
 export function targetsOf(plans: PoolPlans): readonly PoolTarget[] {
   const known = targetsKnown.get(plans);
   if (known !== undefined) return known;
-  const targets = [...plans].map(([template, plan]) => targetOf(template, plan));
+  const sizes = sizesOf(plans);
+  const targets = [...plans].map(([template, plan]) => targetOf(template, plan, sizes));
   targetsKnown.set(plans, targets);
   return targets;
 }
 
-function targetOf(template: TemplateDigest, plan: PoolPlan): PoolTarget {
-  const { minReady, max, chosenFor, environments } = plan;
+/** How many templates each group has. */
+function sizesOf(plans: PoolPlans): ReadonlyMap<string, number> {
+  const sizes = new Map<string, number>();
+  for (const { group } of plans.values()) sizes.set(group, (sizes.get(group) ?? 0) + 1);
+  return sizes;
+}
+
+function targetOf(
+  template: TemplateDigest,
+  { template: { role }, minReady, max, chosenFor, group, weight, forGraders, environments }: PoolPlan,
+  sizes: ReadonlyMap<string, number>,
+): PoolTarget {
   const [environment] = environments;
+  const isAlone = chosenFor === null && sizes.get(group) === 1;
   return {
     template,
     minReady,
     max,
     ...(chosenFor !== null && { chosenFor }),
+    ...(!isAlone && { group }),
+    ...(weight > 1 && { weight }),
+    ...(forGraders > 0 && { forGraders }),
+    ...(role === 'grader' && { role }),
     ...(environment !== undefined && { environment }),
   };
 }

@@ -26,9 +26,20 @@ function world(seen: Partial<TemplateCounts>) {
   const metrics = createFakeMetrics();
   pool.answers.counts = [{ ...counts, ...seen }];
   const plans = planPools([fakeEnvironment()], [], new Map());
-  const tools = { pool, queue, metrics, plans: () => plans, startBudget: 4 };
-  return { pool, queue, metrics, supply: createSupply(tools), count: () => countPools(tools) };
+  const readings = { ofChosen: 0 };
+  const readChosen = async () => void (readings.ofChosen += 1);
+  const tools = { pool, queue, metrics, plans: () => plans, readChosen, startBudget: 4 };
+  return { pool, queue, metrics, readings, supply: createSupply(tools), count: () => countPools(tools) };
 }
+
+test('templates that rows and demands make are read only if one is wanted that the plans do not have', async () => {
+  const { pool, readings, supply } = world({});
+  await supply();
+  expect(readings.ofChosen).toBe(0);
+  pool.demand = async () => ({ starting: 0, templates: new Set([templateDigest('raised')]) });
+  await supply();
+  expect(readings.ofChosen).toBe(1);
+});
 
 test('waiting rollouts get tickets up to the start budget', async () => {
   const { queue, supply } = world({ ready: 0, waiting: 7 });
@@ -170,6 +181,12 @@ function own(launches: number): Wanted {
 }
 
 const held = { held: 1 };
+const noRoom = { lastFailure: { code: 'unschedulable', message: 'no room', atMs: 0 } } as const;
+
+function graders(launches: number): Wanted {
+  const one = row(launches);
+  return { ...one, target: { ...one.target, role: 'grader' } };
+}
 
 test.each<[string, readonly Wanted[], number]>([
   ['an environment’s own image wants what it wants', [own(16)], 16],
@@ -189,6 +206,17 @@ test.each<[string, readonly Wanted[], number]>([
     2,
   ],
   ['an environment that is full wants none', [row(4, { held: 5 }, 10), row(4, { held: 5 }, 10)], 0],
+  [
+    'what is idle of one gives way to another',
+    [row(2, { held: 8 }, 10), row(0, { ready: 2, waiting: 0 }, 10)],
+    2,
+  ],
+  ['one that found no room on a machine gets one slot', [row(9, { ...held, ...noRoom })], 4],
+  [
+    'graders are not held up by those of which none stands',
+    [row(4, { launching: 4 }), row(4, { launching: 4 }), graders(2)],
+    2,
+  ],
   ['other environments are not held up', [row(4, { launching: 4 }), row(4, { launching: 4 }), own(5)], 5],
 ])('%s', (_name, wanted, launches) => {
   expect(pullable(wanted, budget)).toBe(launches);

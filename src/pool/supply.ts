@@ -2,7 +2,7 @@ import type { PoolStore, TemplateCounts, PoolTarget } from '../ports/fleet/pool.
 import type { LaunchQueue } from '../ports/launch-queue.ts';
 import type { Metrics, FleetPool } from '../ports/metrics.ts';
 import { type PoolPlans, targetsOf } from './plans.ts';
-import { type EnvironmentVersion, templateDigest, type TemplateDigest } from '../model/ids.ts';
+import { templateDigest } from '../model/ids.ts';
 import { pullSlots } from '../model/pull-slots.ts';
 
 type SupplyTools = {
@@ -10,13 +10,15 @@ type SupplyTools = {
   readonly queue: Pick<LaunchQueue, 'offer'>;
   readonly metrics: Pick<Metrics, 'startsCounted'>;
   readonly plans: () => PoolPlans;
+  /** Reads which templates rows and demands have made meanwhile, for the plans. */
+  readonly readChosen: () => Promise<void>;
   readonly startBudget: number;
 };
 
 /**
  * Looks at the pools that may have something to start, each time somebody hints at it, and offers as many blank tickets as
  * there is work and start budget for. By new plans a pool may lack what by those before it did not: then all that are
- * kept warm are counted.
+ * kept warm are counted. Templates that rows and demands make are read only if one is wanted that the plans do not have.
  */
 export function createSupply(tools: SupplyTools): () => Promise<void> {
   let counted: PoolPlans | null = null;
@@ -27,17 +29,17 @@ export function createSupply(tools: SupplyTools): () => Promise<void> {
       await nameLacking(tools.pool, plans, await tools.pool.counts(warm.map(({ template }) => template)));
     }
     counted = plans;
-    await supplyTickets(tools, plans);
+    await supplyTickets(tools);
   };
 }
 
-async function supplyTickets(
-  { pool, queue, metrics, startBudget }: SupplyTools,
-  plans: PoolPlans,
-): Promise<void> {
+async function supplyTickets(tools: SupplyTools): Promise<void> {
+  const { pool, queue, metrics, plans, readChosen, startBudget } = tools;
   const { starting, templates } = await pool.demand();
   metrics.startsCounted(starting, startBudget);
-  const targets = targetsOf(plans).filter(({ template }) => templates.has(template));
+  const known = plans();
+  if ([...templates].some((template) => !known.has(template))) await readChosen();
+  const targets = targetsOf(plans()).filter(({ template }) => templates.has(template));
   const counts = await pool.counts(targets.map(({ template }) => template));
   const tickets = wantedTickets(counts, targets, starting, startBudget);
   if (tickets > 0) await queue.offer(tickets);
@@ -68,19 +70,19 @@ async function nameLacking(
 }
 
 /**
- * The counts as they are shown: a fleet may have thousands of templates that rows made, too many for a line each, so
- * those of one environment are one, under the environment's version, with the bounds that they have together. It stands
- * open when any of them does.
+ * The counts as they are shown: a fleet may have thousands of templates that rows and demands made, too many for a line each, so
+ * those of one group are one, with the bounds that they have together. It stands open when any of them does.
  */
 export function countedTogether(counts: readonly TemplateCounts[], plans: PoolPlans): readonly FleetPool[] {
-  const shown = new Map<TemplateDigest | EnvironmentVersion, FleetPool>();
+  const shown = new Map<string, FleetPool>();
   for (const one of counts) {
     const plan = plans.get(one.template);
-    const name = plan?.chosenFor ?? one.template;
+    const name = plan?.group ?? one.template;
     const before = shown.get(name);
     const sum = before === undefined ? one : added(before, one);
     const { environments = [], minReady = 0, max = 0 } = plan ?? {};
-    shown.set(name, { ...sum, template: templateDigest(name), environments, minReady, max });
+    const kept = { minReady: Math.max(before?.minReady ?? 0, minReady), max };
+    shown.set(name, { ...sum, template: templateDigest(name), environments, ...kept });
   }
   return [...shown.values()];
 }
@@ -146,35 +148,42 @@ export type Wanted = {
 };
 
 /**
- * How many of the wanted launches the start slots have room for, where rows name the images. Others all count. The
- * reservation decides by the same slots; here they keep tickets from being offered in vain.
+ * How many of the wanted launches the start slots have room for, where rows and demands make the templates. Others all count.
+ * The reservation decides by the same slots; here they keep tickets from being offered in vain.
  */
 export function pullable(wanted: readonly Wanted[], startBudget: number): number {
   const slots = pullSlots(startBudget);
   const own = wanted.filter(({ target }) => target.chosenFor === undefined);
-  const ofRows = wanted.filter(({ target }) => target.chosenFor !== undefined);
-  const proven = ofRows.filter(isProven);
-  const unproven = ofRows.filter((one) => !isProven(one));
+  const chosen = wanted.filter(({ target }) => target.chosenFor !== undefined);
+  const proven = chosen.filter(isProven);
+  const [graders, unproven] = byRole(chosen.filter((one) => !isProven(one)));
   const slotsLeft = slots.unproven - sum(unproven, ({ counts }) => counts.launching);
   const first = Math.min(sum(unproven, within(slots.first)), Math.max(0, slotsLeft));
-  const later = sum(proven, within(slots.later));
-  return sum(own, ({ launches }) => launches) + Math.min(first + later, roomOf(ofRows));
+  const bounded = first + sum(graders, within(slots.first)) + sum(proven, within(slots.later));
+  return sum(own, ({ launches }) => launches) + Math.min(bounded, roomOf(chosen));
 }
 
-/** One of its sandboxes stands. */
-const isProven = ({ counts }: Wanted): boolean => counts.ready + counts.held > 0;
+/** One of its sandboxes stands, and a machine had room for its last start. */
+const isProven = ({ counts }: Wanted): boolean =>
+  counts.ready + counts.held > 0 && counts.lastFailure?.code !== 'unschedulable';
+
+function byRole(wanted: readonly Wanted[]): readonly [readonly Wanted[], readonly Wanted[]] {
+  const isGraders = ({ target }: Wanted) => target.role === 'grader';
+  return [wanted.filter(isGraders), wanted.filter((one) => !isGraders(one))];
+}
 
 const within =
   (slots: number) =>
   ({ counts, launches }: Wanted): number =>
     Math.max(0, Math.min(launches, slots - counts.launching));
 
-/** What the maxima of their environments leave, each for all its templates together. */
-function roomOf(ofRows: readonly Wanted[]): number {
-  const left = new Map<EnvironmentVersion | undefined, number>();
-  for (const { counts, target } of ofRows) {
-    const before = left.get(target.chosenFor) ?? target.max;
-    left.set(target.chosenFor, before - counts.ready - counts.launching - counts.held);
+/** What the maxima of their environments leave, each for all its templates together. Idle sandboxes of others give way. */
+function roomOf(chosen: readonly Wanted[]): number {
+  const left = new Map<string | undefined, number>();
+  for (const { counts, target } of chosen) {
+    const before = left.get(target.group) ?? target.max;
+    const ready = counts.waiting > 0 ? counts.ready : 0;
+    left.set(target.group, before - ready - counts.launching - counts.held);
   }
   return sum([...left.values()], (room) => Math.max(0, room));
 }

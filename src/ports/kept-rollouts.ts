@@ -1,3 +1,4 @@
+import type { Amounts } from '../model/amounts.ts';
 import type { Item } from '../model/grader.ts';
 import type { RolloutKey } from '../model/rollout.ts';
 
@@ -20,6 +21,8 @@ export type KeptRollout = {
   readonly document: string;
   /** JSON text: what its graders elsewhere were given of the policy's; left out where it has no such graders. */
   readonly artifacts?: string;
+  /** What its task demanded beyond the environment's own amounts; left out where that is nothing. */
+  readonly amounts?: Amounts;
 };
 
 /** Appends what is kept; what finds no room or no disk is told to the operator and lost, and never stops a grade. */

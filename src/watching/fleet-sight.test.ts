@@ -17,6 +17,7 @@ const template = (name: string, changes: Partial<WatchedTemplate> = {}): Watched
   lastFailure: null,
   environment: null,
   chosenFor: null,
+  isGraders: false,
   ...changes,
 });
 

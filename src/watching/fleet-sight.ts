@@ -47,18 +47,23 @@ async function look({ watch, memory, server, catalog }: SightPorts): Promise<Fle
   return { ...reading, environments: new Map(named), memory: usage, server: redis };
 }
 
-/** Those of environments whose rows name their images are not known before a row comes. */
+/** Templates that rows and demands make are not known before a rollout comes. */
 function templatesOf(catalog: SightPorts['catalog']): ReadonlyMap<TemplateDigest, EnvironmentName> {
   const named = new Map<TemplateDigest, EnvironmentName>();
   for (const { name, template, graderTemplate } of catalog.all()) {
     if (!isOpenTemplate(template)) named.set(template.digest, name);
-    if (graderTemplate !== undefined) named.set(graderTemplate.digest, environmentName(`${name} (grader)`));
+    if (graderTemplate !== undefined && !isOpenTemplate(graderTemplate))
+      named.set(graderTemplate.digest, ofGraders(name));
   }
   return named;
 }
 
-const nameOf = ({ environment, chosenFor }: WatchedTemplate, catalog: SightPorts['catalog']) =>
-  environment ?? (chosenFor === null ? undefined : catalog.byVersion(chosenFor)?.name);
+const ofGraders = (name: EnvironmentName) => environmentName(`${name} (grader)`);
+
+function nameOf({ environment, chosenFor, isGraders }: WatchedTemplate, catalog: SightPorts['catalog']) {
+  const name = environment ?? (chosenFor === null ? undefined : catalog.byVersion(chosenFor)?.name);
+  return name !== undefined && isGraders ? ofGraders(name) : name;
+}
 
 /** What a person follows with his eyes. */
 const leastRestMs = 1_000;

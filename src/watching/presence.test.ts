@@ -39,7 +39,7 @@ test('a process says every two seconds what it has in hand then and how long it 
   await clock.advance(2_000);
   leave();
   await done;
-  const common = { ...self, atMost: {}, verdicts: {} };
+  const common = { ...self, atMost: {}, verdicts: {}, knowsDemands: true };
   expect(heard).toEqual([
     { ...common, state: 'serving', ageMs: 0, inHand: { requests: 1 } },
     { ...common, state: 'serving', ageMs: 2_000, inHand: { requests: 2 } },

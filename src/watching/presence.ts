@@ -27,7 +27,8 @@ export async function tellPresence(options: PresenceOptions): Promise<void> {
   const begunMs = clock.monotonicMs();
   const tell = async (now: Present) => {
     try {
-      await watch.tell(process, { ...self, ageMs: Math.round(clock.monotonicMs() - begunMs), ...now });
+      const ageMs = Math.round(clock.monotonicMs() - begunMs);
+      await watch.tell(process, { ...self, ageMs, ...now, knowsDemands: true });
     } catch (thrown) {
       onError(thrown);
     }

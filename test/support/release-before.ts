@@ -15,6 +15,7 @@ export type FleetBefore = Pick<FleetState, 'close'> & {
   readonly calls: Pick<FleetState['calls'], 'admit' | 'settle'>;
   readonly lifecycle: Pick<FleetState['lifecycle'], 'lose' | 'expireDue'>;
   readonly grades: Pick<FleetState['grades'], 'begin' | 'score' | 'failed'>;
+  readonly environments: Pick<FleetState['environments'], 'load' | 'published' | 'chosen'>;
 };
 
 export type ReleaseBefore = {

@@ -123,7 +123,7 @@ export const rooms: readonly Room[] = [
   },
   feature('claiming', 'waiting', 'tools', 'environments'),
   feature('calls', 'waiting', 'tools', 'claiming'),
-  feature('grading', 'waiting', 'tools', 'claiming', 'calls'),
+  feature('grading', 'waiting', 'tools', 'claiming', 'calls', 'environments'),
   feature('pool', 'waiting'),
   feature('lifecycle', 'waiting', 'pool'),
   feature('recovery', 'waiting', 'pool'),

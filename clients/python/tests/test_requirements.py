@@ -15,7 +15,8 @@ import corral
 import corral.trl
 from corral.refusals import format_summary, unmet
 
-TOO_MUCH = {"memory_bytes": 65 * 1024**3}
+# More than any machine has.
+TOO_MUCH = {"memory_bytes": 32 * 1024**4}
 
 
 async def test_a_demand_that_is_not_met_names_what_was_wanted_and_which_line_to_change(
@@ -27,13 +28,21 @@ async def test_a_demand_that_is_not_met_names_what_was_wanted_and_which_line_to_
         refusal = caught.value
         assert (refusal.requirement, refusal.code) == ("memory", "requirements_unmet")
         assert (refusal.failure.blame, refusal.retryable) == ("caller", False)
-        assert "66560 MiB" in refusal.wanted
-        assert "128 MiB" in refusal.given
-        assert "sandbox.memory" in refusal.fix
+        assert "33554432 MiB" in refusal.wanted
+        assert "one machine has" in refusal.given
+        assert "larger machine" in refusal.fix
         # Code that swallows the first one gets no score either.
         with pytest.raises(corral.RequirementsUnmet):
             await rollout.score(1.0)
     assert fleet.report(run)["scored"] == 0
+
+
+async def test_a_demand_above_the_environment_is_given(fleet: Fleet, run: str):
+    requires = {"memory_bytes": 512 * 1024**2}
+    async with corral.Rollout("own-score", requires=requires, client=fleet.client(run)) as rollout:
+        held = await rollout.exec("head -c 419430400 /dev/zero | tail | wc -c")
+        assert held.stdout == "419430400\n"
+        await rollout.score(1.0)
 
 
 async def test_a_demand_that_is_met_changes_nothing(fleet: Fleet, run: str):
@@ -68,7 +77,7 @@ async def test_a_trainer_may_refuse_a_rollout_that_has_no_score(fleet: Fleet, ru
 def test_the_synchronous_face_refuses_as_well(fleet: Fleet, run: str):
     client = corral.sync.Client(fleet.url, fleet.key, run)
     with corral.sync.Rollout("own-score", requires=TOO_MUCH, client=client) as rollout:
-        with pytest.raises(corral.RequirementsUnmet, match=r"sandbox\.memory"):
+        with pytest.raises(corral.RequirementsUnmet, match="larger machine"):
             rollout.open()
 
 

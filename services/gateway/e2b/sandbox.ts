@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
+import { demandedAmounts } from '#src/claiming/kept-demands.ts';
 import { refusal } from '#src/claiming/refusal.ts';
+import { raiseAmounts } from '#src/environments/raise-amounts.ts';
 import { type Environment, isOpenTemplate } from '#src/model/environment.ts';
 import type { Item } from '#src/model/grader.ts';
 import { itemKey, type ItemKey, rolloutId, type RolloutId } from '#src/model/ids.ts';
@@ -122,7 +124,7 @@ export function infoOf(
   environment: Pick<Environment, 'template'> | null,
   row: Item | null,
 ) {
-  const template = environment?.template;
+  const template = environment && raiseAmounts(environment.template, demandedAmounts(record.needs) ?? {});
   return {
     templateID: record.environment,
     ...openedWith(row, environment),

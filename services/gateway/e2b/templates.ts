@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
-import { chooseTemplate } from '#src/environments/choose-template.ts';
+import { imageOfRow } from '#src/environments/row-image.ts';
 import { type Environment, isOpenTemplate } from '#src/model/environment.ts';
 import type { TenantId } from '#src/model/ids.ts';
 import type { Named } from '#src/ports/fleet/registry.ts';
@@ -193,5 +193,5 @@ function checkImage(environment: Environment, image: string): void {
       `environment ${name} has an image of its own; images by template need one with image: {from: item.image}`,
     );
   }
-  chooseTemplate(environment, { [template.image.field]: image });
+  imageOfRow(name, template.image, { [template.image.field]: image });
 }

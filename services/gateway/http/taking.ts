@@ -8,7 +8,7 @@ import {
   type Requirements,
   taskDigest,
 } from '#src/model/requirements.ts';
-import type { RequiresBody } from '#src/protocol/native/requirements.ts';
+import { amountsOf, type RequiresBody } from '#src/protocol/native/requirements.ts';
 import type { Written } from '#src/model/written.ts';
 import { defaultWaitS, maxWaitS } from '#src/protocol/native/parts.ts';
 import { mostArgumentBytes } from '#src/tools/arguments.ts';
@@ -85,10 +85,8 @@ export function takeRequirements(body: RequiresBody): Requirements {
   }
   return {
     sandbox: Object.keys(sandbox).length === 0 ? null : sandbox,
+    amounts: amountsOf(body),
     ...given({
-      memoryBytes: body.memory_bytes,
-      cpuMilli: body.cpu_milli,
-      diskBytes: body.disk_bytes,
       network: body.network,
       services: body.services,
       commandTimeoutMs: body.command_timeout_s === undefined ? undefined : body.command_timeout_s * 1000,

@@ -1,4 +1,5 @@
 import { basename, dirname, join } from 'node:path';
+import { usualShmBytes } from '#src/model/amounts.ts';
 import type { SourceFolder, Template } from '#src/model/environment.ts';
 import { foldersVariable } from '#src/protocol/sandboxd/folders-variable.ts';
 import { imageEnvVariable } from '#src/protocol/sandboxd/image-env-variable.ts';
@@ -51,9 +52,6 @@ export type Plan = {
   /** Those of {@link machineFiles} that this kernel has. */
   readonly hiddenFiles: readonly string[];
 };
-
-/** As containers have it; programs use it for locks and shared tables, and it counts as memory. */
-const sharedMemoryBytes = 64 * 1024 * 1024;
 
 /** Files of /proc that speak of or to the whole machine and are open to user 0, who is not the host's root here. */
 export const machineFiles = ['/proc/kcore', '/proc/keys', '/proc/sysrq-trigger', '/proc/timer_list'];
@@ -139,14 +137,15 @@ export function rootOption(step: RootStep): Option {
 export const keptOption = ({ path, kind }: Kept, { emptyFile }: Pick<Plan, 'emptyFile'>): Option =>
   kind === 'folder' ? ['--tmpfs', path] : ['--ro-bind', emptyFile, path];
 
-const kernelFolders = ({ hiddenFiles, terminalsFolder }: Plan, root = ''): readonly Option[] => [
+const kernelFolders = ({ hiddenFiles, terminalsFolder, template }: Plan, root = ''): readonly Option[] => [
   ['--proc', `${root}/proc`],
   // Without a user namespace user 0 could write the host's settings here (core_pattern runs programs outside).
   ['--ro-bind', '/proc/sys', `${root}/proc/sys`],
   ...hiddenFiles.map((file) => ['--ro-bind', '/dev/null', `${root}${file}`]),
   ['--dev', `${root}/dev`],
   ...(terminalsFolder === null ? [] : [['--dev-bind', terminalsFolder, `${root}/dev/pts`]]),
-  ['--perms', '1777', '--size', String(sharedMemoryBytes), '--tmpfs', `${root}/dev/shm`],
+  // Programs use it for locks and shared tables, and it counts as memory.
+  ['--perms', '1777', '--size', String(template.shmBytes ?? usualShmBytes), '--tmpfs', `${root}/dev/shm`],
   ['--mqueue', `${root}/dev/mqueue`],
 ];
 

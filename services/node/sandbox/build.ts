@@ -1,7 +1,7 @@
 import { existsSync, type Stats } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { Failure } from '#src/failure/failure.ts';
-import type { Template } from '#src/model/environment.ts';
+import { memoryLimitOf, type Template } from '#src/model/environment.ts';
 import type { CreateRequest } from '#src/ports/sandbox-provider.ts';
 import { bwrapArguments, machineFiles } from '../bwrap/arguments.ts';
 import type { Kept } from '../bwrap/host-settings.ts';
@@ -41,7 +41,7 @@ const ownTasks = 80;
 
 export function groupLimits(template: Template): GroupLimits {
   return {
-    memoryBytes: template.memory.limitBytes,
+    memoryBytes: memoryLimitOf(template),
     tasks: template.processes + ownTasks,
     cpuMilli: template.cpu.limitMilli,
     cpuShareMilli: template.cpu.requestMilli,

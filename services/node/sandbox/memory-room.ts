@@ -1,5 +1,6 @@
-import { freemem, totalmem } from 'node:os';
+import { freemem } from 'node:os';
 import { Failure } from '#src/failure/failure.ts';
+import { readTotalMemory } from '#src/platform/host-amounts.ts';
 
 export type HostMemory = { readonly totalBytes: number; readonly availableBytes: number };
 
@@ -11,12 +12,7 @@ export type MemoryRoom = { readonly percent: number; readonly read: () => HostMe
  * a container that has less than its machine, the total is the container's.
  */
 export function readHostMemory(): HostMemory {
-  const totalBytes = totalmem();
-  const ownBytes = process.constrainedMemory();
-  return {
-    totalBytes: ownBytes > 0 ? Math.min(ownBytes, totalBytes) : totalBytes,
-    availableBytes: freemem(),
-  };
+  return { totalBytes: readTotalMemory(), availableBytes: freemem() };
 }
 
 export const mostPromised = ({ percent, read }: MemoryRoom): number =>

@@ -5,6 +5,7 @@ import { type Owner, sandboxAddress, type SandboxAddress } from '#src/model/roll
 import { type MemoryAccount, readMemoryAccount } from '#src/platform/memory-account.ts';
 import type { Log } from '#src/ports/log.ts';
 import type { CreateRequest, ProvidedSandbox } from '#src/ports/sandbox-provider.ts';
+import { memoryLimitOf } from '#src/model/environment.ts';
 import { isReserved, longestSocketPath } from '../bwrap/places.ts';
 import type { KernelKills } from '../kernel-kills.ts';
 import { idsInRange } from '../own-ids.ts';
@@ -101,7 +102,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
       if (stopping) throw new Failure('provider_unavailable', 'this node is stopping');
       if (ended.has(sandbox)) throw alreadyGone(sandbox);
       checkRequest(request, records.folderOf(sandbox).socket);
-      refuseWithoutRoom(request.template.memory.limitBytes, promisedBytes(lives.values()), memoryRoom);
+      refuseWithoutRoom(memoryLimitOf(request.template), promisedBytes(lives.values()), memoryRoom);
       if (!line.hasRoom()) throw lineFull();
       const life = newLife(request, clock.nowMs());
       lives.set(sandbox, life);
@@ -136,7 +137,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
 const isIn = (base: number, id: number) => id >= base && id < base + idsInRange;
 /** Also of those that still end: until a sandbox is removed, what it wrote is there. */
 const promisedBytes = (lives: Iterable<Life>): number =>
-  [...lives].reduce((sum, { request }) => sum + request.template.memory.limitBytes, 0);
+  [...lives].reduce((sum, { request }) => sum + memoryLimitOf(request.template), 0);
 
 async function lookAt(life: Life, nowMs: number): Promise<void> {
   if (life.expiresAtMs !== null && nowMs > life.expiresAtMs + expiryGraceMs) return end(life, 'expired');

@@ -108,6 +108,14 @@ const KeptLine = Type.Object({
   /** Lines of older versions do not have it. */
   backgroundMs: Type.Optional(Type.Number()),
   artifacts: Type.Optional(Artifacts),
+  amounts: Type.Optional(
+    Type.Object({
+      memoryBytes: Type.Optional(Type.Integer()),
+      cpuMilli: Type.Optional(Type.Integer()),
+      diskBytes: Type.Optional(Type.Integer()),
+      shmBytes: Type.Optional(Type.Integer()),
+    }),
+  ),
   rollout: Type.Object({
     rollout: Type.String(),
     sample: Type.Record(Type.String(), Type.Unsafe<Json>({})),

@@ -14,6 +14,8 @@ import type { Place } from './scripts/waiting.ts';
 /** Keeps one script under a few milliseconds, because Redis does nothing else meanwhile. */
 const renewBatch = 250;
 const reasonMaxChars = 240;
+/** It says a word every two seconds; one that was only paused would go on grading. */
+const goneAfterMs = 60_000;
 
 export function claimStore(
   run: RunScript,
@@ -49,6 +51,7 @@ export function claimStore(
       environmentVersion(
         await ask('pin-version', { run: runName(tenant, ofRun), environment, version: newest }),
       ),
+    olderGateways: () => ask('older-gateways', { silentMs: goneAfterMs }),
     onWake: (listener) => messages.listen(keys('wake'), (key) => listener(key as RolloutKey)),
   };
 }

@@ -1,7 +1,7 @@
-import type { Environment, Image } from '#src/model/environment.ts';
+import { type Environment, type Image, isNewToReleaseBefore } from '#src/model/environment.ts';
 import { environmentVersion, templateDigest, type TemplateDigest } from '#src/model/ids.ts';
+import type { TemplateChoice } from '#src/model/template-choice.ts';
 import type {
-  ChosenImage,
   EnvironmentStore,
   CatalogEntry,
   CatalogStore,
@@ -21,7 +21,8 @@ export function environmentStore(run: RunScript): EnvironmentStore {
   return {
     publish: async (environment) => {
       const { version } = environment;
-      await exchange('publish-environment', { version, keptMs }, JSON.stringify(environment));
+      const asked = { version, isNew: isNewToReleaseBefore(environment), keptMs };
+      await exchange('publish-environment', asked, JSON.stringify(environment));
     },
     load: async (version) => {
       const text = textOrNull((await exchange('load-environment', { version, keptMs })).texts[0]);
@@ -35,23 +36,42 @@ export function environmentStore(run: RunScript): EnvironmentStore {
       const { atMs, templates } = await ask('list-chosen', { sinceMs: sinceMs ?? undefined });
       return {
         atMs,
-        templates: itemsOf(templates).map(({ template, version, image }) => ({
-          template: templateDigest(template),
-          version: environmentVersion(version),
-          image: JSON.parse(image) as Image,
-        })),
+        templates: itemsOf(templates).map(chosenOf),
       };
     },
   };
 }
 
-/** Tells of a template that a row made. */
+/** Tells controllers of a template that a row or a demand made. */
 export async function choose(
   ask: Scripts['ask'],
   template: TemplateDigest,
-  { version, image }: ChosenImage,
+  { version, ...choice }: TemplateChoice,
 ): Promise<void> {
-  await ask('choose', { template, version, image: JSON.stringify(image) });
+  await ask('choose', { template, version, choice: writeChoice(choice) });
+}
+
+type Choice = Omit<TemplateChoice, 'version'>;
+
+function chosenOf({ template, version, choice }: Listed) {
+  const named = { template: templateDigest(template), version: environmentVersion(version) };
+  return { ...named, ...readChoice(choice) };
+}
+
+type Listed = { readonly template: string; readonly version: string; readonly choice: string };
+
+/**
+ * A choice of nothing but an image is the image itself, as controllers of the release before read it. They make another template of
+ * every other choice, and leave it to newer controllers.
+ */
+function writeChoice({ image, amounts, role }: Choice): string {
+  const isImageAlone = image !== undefined && amounts === undefined && role === undefined;
+  return JSON.stringify(isImageAlone ? image : { image, amounts, role });
+}
+
+function readChoice(text: string): Choice {
+  const choice = JSON.parse(text) as Choice | Image;
+  return 'kind' in choice ? { image: choice } : choice;
 }
 
 const environmentOf = (text: string) => JSON.parse(text) as Environment;

@@ -81,6 +81,8 @@ export const keyNames = {
   aliases: 'aliases:',
   environment: 'environment:',
   environments: 'environments',
+  newEnvironment: 'new-environment:',
+  newEnvironments: 'new-environments',
   chosen: 'chosen',
   choices: 'choices',
   catalog: 'catalog:',

@@ -97,14 +97,16 @@ const plansKnown = new WeakMap<readonly PoolTarget[], Plan>();
 function planOf(targets: readonly PoolTarget[]): Plan {
   const known = plansKnown.get(targets);
   if (known !== undefined) return known;
-  const entries = targets.map(({ template, minReady, max, chosenFor = '-', environment = 'unknown' }) => ({
-    template,
-    target: `${minReady} ${max} ${chosenFor} ${environment}`,
-  }));
+  const entries = targets.map((target) => ({ template: target.template, target: targetText(target) }));
   const digest = createHash('sha256').update(JSON.stringify(entries)).digest('hex').slice(0, 16);
   const plan = { digest, entries };
   plansKnown.set(targets, plan);
   return plan;
+}
+
+function targetText({ minReady, max, weight = 1, forGraders = 0, ...names }: PoolTarget): string {
+  const { chosenFor = '-', group = '-', environment = 'unknown' } = names;
+  return [minReady, max, weight, forGraders, chosenFor, group, environment].join(' ');
 }
 
 const tooManyAnnounce = () =>

@@ -75,7 +75,7 @@ function waitingOf({ template, first, ...row }: WaitingRow): WaitingRun {
 type TemplateRow = Extract<ReplyOf<'watch'>['templates'], readonly unknown[]>[number];
 
 function templateOf(row: TemplateRow): WatchedTemplate {
-  const { template, breaker, lastFailure, environment, chosenFor, ...counts } = row;
+  const { template, breaker, lastFailure, environment, chosenFor, isGraders = false, ...counts } = row;
   return {
     ...counts,
     template: templateDigest(template),
@@ -83,6 +83,7 @@ function templateOf(row: TemplateRow): WatchedTemplate {
     lastFailure: lastFailure === undefined ? null : { ...lastFailure, code: lastFailure.code as FailureCode },
     environment: environment === undefined ? null : environmentName(environment),
     chosenFor: chosenFor === undefined ? null : environmentVersion(chosenFor),
+    isGraders,
   };
 }
 

@@ -20,7 +20,7 @@ const files = { 'make.mjs': 'make', 'corpus/a.txt': 'a', 'corpus/b/c.txt': 'c' }
 async function load(path: string, policy = compilePolicy({}), read = new FilesRead()) {
   const environment = (await loadEnvironments(path, { policy, files: read })).all()[0];
   if (environment === undefined) throw new Error('nothing was loaded');
-  const template = chooseTemplate(environment, null);
+  const { template } = chooseTemplate(environment, null);
   return { environment, template, built: template.data[0] as BuiltFolder };
 }
 

@@ -1,7 +1,7 @@
 import { longestProbeWaitMs } from '#src/model/dependency.ts';
-import type { Environment, Limits, Tool } from '#src/model/environment.ts';
+import { type Environment, isOpenTemplate, type Limits, type Tool } from '#src/model/environment.ts';
 import { graderFields, reservedField, type GraderLeaf, graderLeaves } from '#src/model/grader-leaves.ts';
-import { aroundFreshMs, aroundGraderMs, type CallSelector, type Grader } from '#src/model/grader.ts';
+import { aroundFreshMs, aroundGraderMs, type CallSelector } from '#src/model/grader.ts';
 import { environmentName } from '#src/model/ids.ts';
 import { longestLifeMs } from '#src/protocol/sandboxd/wire.ts';
 import { versionOf } from '../digest.ts';
@@ -16,7 +16,7 @@ import { checkArtifacts, checkGraderApart, graderTemplateOf } from './grader-san
 import { compileGrader } from './grader.ts';
 import { checkIndexes } from './index-tool.ts';
 import { compilePool } from './pool.ts';
-import { compileTemplate } from './template.ts';
+import { compileDemands, compileTemplate } from './template.ts';
 import { compileTexts } from './texts.ts';
 import { compileTools, longestTimeoutMs } from './tools.ts';
 
@@ -29,6 +29,7 @@ export function compileEnvironment(yaml: EnvironmentYaml, folder: Folder, report
     description: yaml.description ?? '',
     template: compileTemplate(yaml.sandbox, folder, report),
     ...graderTemplateOf(yaml, grader, folder, report),
+    ...compileDemands(yaml.sandbox),
     setup: compileSetup(yaml, expose, report),
     expose,
     tools: compileTools(yaml.tools ?? {}, expose, report),
@@ -123,8 +124,8 @@ function compileLimits({ limits = {} }: EnvironmentYaml): Limits {
  * may call until its own time is over, let that last call run to its timeout, and leave what makes the grader slow. One timeout
  * is enough, however many calls it queues: none of them starts after its time (`calls/start-bound.ts`).
  */
-function checkTimes({ limits, tools, grader }: Timed, report: Report): void {
-  const gradingMs = longestGradeMs(grader);
+function checkTimes({ limits, tools, ...graded }: Timed, report: Report): void {
+  const gradingMs = longestGradeMs(graded);
   if (limits.gradeMs < gradingMs) {
     report(
       ['limits', 'grade'],
@@ -153,17 +154,25 @@ function longestCallMs({ timeoutMs, run }: Tool): number {
   return Math.min(timeoutMs, longestTimeoutMs) + (dependency ? longestProbeWaitMs(dependency) : 0);
 }
 
-type Timed = Pick<Environment, 'limits' | 'tools' | 'grader'>;
+type Timed = Pick<Environment, 'limits' | 'tools'> & Graded;
+type Graded = Pick<Environment, 'grader' | 'graderTemplate' | 'demands'>;
 
 /**
  * How long a grader may take when each of its parts takes all of its time. Parts run one after another. A judge that
  * refuses is asked for the harmless answer as often again.
  */
-function longestGradeMs(grader: Grader): number {
-  return sum(graderLeaves(grader).map(longestMs));
+function longestGradeMs({ grader, ...graded }: Graded): number {
+  const freshMs = aroundFreshMs + startOfRowsMs(graded);
+  return sum(graderLeaves(grader).map((leaf) => longestMs(leaf, freshMs)));
 }
 
-function longestMs(leaf: GraderLeaf): number {
+/** A grader's sandbox that rows make is never warm: a start takes its timeout to be accepted, and again to become ready. */
+function startOfRowsMs({ graderTemplate, demands }: Omit<Graded, 'grader'>): number {
+  if (graderTemplate === undefined) return 0;
+  return isOpenTemplate(graderTemplate) || demands !== undefined ? 2 * graderTemplate.startTimeoutMs : 0;
+}
+
+function longestMs(leaf: GraderLeaf, freshMs: number): number {
   switch (leaf.kind) {
     case 'none':
     case 'f1':
@@ -172,7 +181,7 @@ function longestMs(leaf: GraderLeaf): number {
     case 'calls':
       return 0;
     case 'command':
-      return leaf.timeoutMs + aroundGraderMs + (leaf.fresh === undefined ? 0 : aroundFreshMs);
+      return leaf.timeoutMs + aroundGraderMs + (leaf.fresh === undefined ? 0 : freshMs);
     case 'http':
       return leaf.timeoutMs * (leaf.retries + 1) * 2;
   }

@@ -1,4 +1,10 @@
-import { type Environment, isOpenTemplate, type Template } from '#src/model/environment.ts';
+import {
+  type Environment,
+  isOpenTemplate,
+  type OpenTemplate,
+  type Template,
+  type TemplateBody,
+} from '#src/model/environment.ts';
 import { freshLeaves, graderLeaves, isFresh } from '#src/model/grader-leaves.ts';
 import type { FreshGrading, Grader } from '#src/model/grader.ts';
 import { digestOf } from '../digest.ts';
@@ -7,7 +13,7 @@ import type { Path, Report } from '../mistakes.ts';
 import { parseBytes } from '../quantities.ts';
 import type { EnvironmentYaml } from '../schema/environment.ts';
 import type { WholeGraderYaml } from '../schema/grader.ts';
-import { compileTemplate } from './template.ts';
+import { compileDemands, compileTemplate } from './template.ts';
 
 /** A part of a file's grader, as it is compiled. */
 export type GraderOf<Kind extends WholeGraderYaml['kind']> = Extract<WholeGraderYaml, { kind: Kind }>;
@@ -22,7 +28,7 @@ export function graderTemplateOf(
   grader: Grader,
   folder: Folder,
   report: Report,
-): { readonly graderTemplate?: Template } {
+): { readonly graderTemplate?: Template | OpenTemplate } {
   if (freshLeaves(grader).length === 0) {
     if (grader_sandbox !== undefined)
       report(['grader_sandbox'], 'is of graders with grade_in: fresh, and there is none');
@@ -33,16 +39,12 @@ export function graderTemplateOf(
     grader_sandbox === undefined
       ? () => undefined
       : (path, message) => report(['grader_sandbox', ...path.slice(1)], message);
+  if (grader_sandbox !== undefined && compileDemands(grader_sandbox).demands !== undefined)
+    report(['grader_sandbox'], "has no from: a grader's sandbox gets what sandbox demands from the row");
   // What the policy wrote runs next to the grader there, so that sandbox has the default user.
   const { run_as: _root, ...asUser } = sandbox;
   const template = compileTemplate(grader_sandbox ?? asUser, folder, mistaken);
-  if (isOpenTemplate(template)) {
-    report(
-      ['grader_sandbox'],
-      'needs one image for all rows: where each row names its own, write grader_sandbox with the image that graders need',
-    );
-    return {};
-  }
+  if (isOpenTemplate(template)) return { graderTemplate: { ...template, role: 'grader' } };
   const { digest: _policys, ...body } = template;
   const own = { ...body, role: 'grader' } as const;
   return { graderTemplate: { digest: digestOf(own), ...own } };
@@ -126,7 +128,7 @@ const processesBytes = 64 * mebibyte;
  * A sandbox that is too small for what a policy may leave is replaced by one of the same size, until the turn ends. A
  * policy that leaves as much as it may would then get a discard instead of its score. The grader needs as much again.
  */
-function checkRoom({ diskBytes, memory }: Template, grader: Grader, report: Report): void {
+function checkRoom({ diskBytes, memory }: TemplateBody, grader: Grader, report: Report): void {
   const most = Math.max(...freshLeaves(grader).map(({ fresh }) => fresh.mostBytes));
   const disk = 2 * most + blocksBytes;
   const check = (what: string, has: number, needs: number, why: string) => {

@@ -36,7 +36,7 @@ export function compilePool(yaml: EnvironmentYaml, grader: Grader, report: Repor
 }
 
 function graderPool(
-  { pool: { grader } = {} }: EnvironmentYaml,
+  { pool: { grader } = {}, sandbox, grader_sandbox }: EnvironmentYaml,
   max: number,
   graded: Grader,
   report: Report,
@@ -47,7 +47,13 @@ function graderPool(
     return undefined;
   }
   const most = grader?.max ?? Math.max(1, Math.floor(max / graderShare));
-  const ready = grader?.min_ready ?? 1;
+  const eachRowHasItsOwn = typeof (grader_sandbox ?? sandbox).image !== 'string';
+  const ready = grader?.min_ready ?? (eachRowHasItsOwn ? 0 : 1);
+  if (ready > 0 && eachRowHasItsOwn)
+    report(
+      ['pool', 'grader', 'min_ready'],
+      'must be 0 where each row names the image of its grader: the next row is unknown',
+    );
   if (most > max / 2)
     report(
       ['pool', 'grader', 'max'],

@@ -7,6 +7,7 @@ import {
   type Placement,
   type Template,
 } from '#src/model/environment.ts';
+import type { AmountFields } from '#src/model/amounts.ts';
 import { itemFieldOf, placeholdersIn } from '#src/model/placeholder.ts';
 import { graderMountPoint, payloadMountPoint } from '#src/protocol/sandboxd/payload-layout.ts';
 import { digestOf, textDigest } from '../digest.ts';
@@ -51,7 +52,8 @@ function compileBody<From extends Image | ImageOfRow>(
     image,
     cpu: cpuShare(yaml.cpu ?? defaults.cpu, report),
     memory: memoryShare(yaml.memory ?? defaults.memory, report),
-    diskBytes: parseBytes(yaml.disk ?? defaults.disk),
+    diskBytes: limitOf(yaml.disk ?? defaults.disk),
+    ...compileShm(yaml, report),
     processes: yaml.processes ?? defaults.processes,
     network: yaml.network ?? 'none',
     runAs: yaml.run_as ?? 'user',
@@ -80,6 +82,23 @@ function configDigest(path: string, folder: Folder): { readonly config?: string 
   return text === null ? {} : { config: textDigest(text) };
 }
 
+/** Where rows have what their tasks demand; nothing where they have it nowhere, so that environments are what they were. */
+export function compileDemands({ cpu, memory, disk, shm }: SandboxYaml): { readonly demands?: AmountFields } {
+  const written = {
+    memoryBytes: demandField(memory),
+    cpuMilli: demandField(cpu),
+    diskBytes: demandField(disk),
+    shmBytes: demandField(shm),
+  };
+  const entries = Object.entries(written).filter(([, field]) => field !== undefined);
+  return entries.length === 0 ? {} : { demands: Object.fromEntries(entries) };
+}
+
+function demandField(share: SandboxYaml['cpu' | 'memory' | 'disk' | 'shm']): string | undefined {
+  const from = typeof share === 'object' ? share.from : undefined;
+  return from === undefined ? undefined : (itemFieldOf(from) ?? from);
+}
+
 type ImageFromRowYaml = Exclude<SandboxYaml['image'], string>;
 
 /** Patterns of folders are relative to the YAML file, as folders are. What the operator permits is added when it is known. */
@@ -106,6 +125,18 @@ function memoryShare(yaml: NonNullable<SandboxYaml['memory']>, report: Report): 
   const share = { requestBytes: parseBytes(request), limitBytes: parseBytes(limit) };
   if (share.requestBytes > share.limitBytes) report(['sandbox', 'memory'], requestAboveLimit);
   return share;
+}
+
+const limitOf = (yaml: NonNullable<SandboxYaml['disk']>): number =>
+  parseBytes(typeof yaml === 'object' ? yaml.limit : yaml);
+
+/** Left out where it is left out, so that environments are what they were. */
+function compileShm({ shm, memory = defaults.memory }: SandboxYaml, report: Report) {
+  if (shm === undefined) return {};
+  const shmBytes = limitOf(shm);
+  if (shmBytes > memoryShare(memory, () => undefined).limitBytes)
+    report(['sandbox', 'shm'], 'must not be above the limit of memory, within which it counts');
+  return { shmBytes };
 }
 
 function compileUid({ uid = 'separate', run_as }: SandboxYaml, report: Report): Template['uid'] {

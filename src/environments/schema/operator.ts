@@ -113,11 +113,15 @@ export const PolicySchema = strict({
       cpu: Type.Optional(Cpu),
       memory: Type.Optional(Bytes),
       disk: Type.Optional(Bytes),
+      shm: Type.Optional(Bytes),
       processes: Type.Optional(Type.Integer({ minimum: 1 })),
       rollout: Type.Optional(Duration),
       hard_life: Type.Optional(Duration),
       pool: Type.Optional(Type.Integer({ minimum: 1 })),
     }),
+  ),
+  machine: Type.Optional(
+    strict({ cpu: Type.Optional(Cpu), memory: Type.Optional(Bytes), disk: Type.Optional(Bytes) }),
   ),
 });
 

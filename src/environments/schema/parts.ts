@@ -26,12 +26,24 @@ export const Bytes = Type.Union([Type.String({ pattern: bytesPattern }), Type.In
   description: bytesWords,
 });
 
-export const CpuShare = Type.Union([Cpu, strict({ request: Cpu, limit: Cpu })], {
-  description: `${cpuWords}, or {request, limit} of those`,
+/** A field of the dataset row. */
+export const fromItem = (description: string) =>
+  Type.String({ pattern: '^item\\.[A-Za-z_][A-Za-z0-9_-]*$', description });
+
+const Demand = Type.Optional(fromItem('the field of the row that has what its task demands: item.memory'));
+const shareWords = 'or {request, limit} of those, with from: item.FIELD if rows demand more';
+
+export const CpuShare = Type.Union([Cpu, strict({ request: Cpu, limit: Cpu, from: Demand })], {
+  description: `${cpuWords}, ${shareWords}`,
 });
 
-export const MemoryShare = Type.Union([Bytes, strict({ request: Bytes, limit: Bytes })], {
-  description: `${bytesWords}, or {request, limit} of those`,
+export const MemoryShare = Type.Union([Bytes, strict({ request: Bytes, limit: Bytes, from: Demand })], {
+  description: `${bytesWords}, ${shareWords}`,
+});
+
+/** An amount that no machine is asked for in advance. */
+export const BytesUpTo = Type.Union([Bytes, strict({ limit: Bytes, from: Demand })], {
+  description: `${bytesWords}, or {limit, from: item.FIELD} if rows demand more`,
 });
 
 export const Count = Type.Integer({ minimum: 0, description: 'a whole number from 0' });

@@ -2,10 +2,11 @@ import { type Static, Type } from 'typebox';
 import {
   AbsolutePath,
   Argv,
-  Bytes,
+  BytesUpTo,
   CommandVariables,
   CpuShare,
   Duration,
+  fromItem,
   MemoryShare,
   Name,
   strict,
@@ -14,10 +15,7 @@ import { placementFields } from './placement.ts';
 
 /** Each dataset row names its image, in one field; an environment that lets every image in says so: `["*"]`. */
 const ImageFromRow = strict({
-  from: Type.String({
-    pattern: '^item\\.[A-Za-z_][A-Za-z0-9_-]*$',
-    description: 'the field of the row that names the image: item.image',
-  }),
+  from: fromItem('the field of the row that names the image: item.image'),
   allow: Type.Array(Type.String({ minLength: 1 }), {
     minItems: 1,
     description: 'a list of images and patterns in which * stands for anything',
@@ -48,7 +46,8 @@ export const SandboxSchema = strict({
   }),
   cpu: Type.Optional(CpuShare),
   memory: Type.Optional(MemoryShare),
-  disk: Type.Optional(Bytes),
+  disk: Type.Optional(BytesUpTo),
+  shm: Type.Optional(BytesUpTo),
   processes: Type.Optional(Type.Integer({ minimum: 16, description: 'a whole number from 16' })),
   network: Type.Optional(Name),
   run_as: Type.Optional(

@@ -52,9 +52,9 @@ export const wrongRequest = {
   },
   invalid_request: {
     means:
-      'The request does not have the shape that its address expects, or its body is incomplete. For a dataset row that names its image: the environment or the operator does not allow this image.',
+      'The request does not have the shape that its address expects, or its body is incomplete. For a dataset row that names its image: the environment or the operator does not allow this image. For a row that says what its task demands: it is not an amount with its unit.',
     evidence:
-      'The message names the field. For an image, `image` is the row’s value. For a file transfer, `errno` is the error of the path’s own user.',
+      'The message names the field. For an image, `image` is the row’s value, and for a demand `amount` is. For a file transfer, `errno` is the error of the path’s own user.',
     operator:
       'Nothing: the message says what to correct. Many incomplete bodies point to a proxy with a short idle timeout.',
   },
@@ -85,14 +85,14 @@ export const wrongRequest = {
   },
   item_missing: {
     means:
-      'The dataset row lacks a field that the environment’s `expose`, grader or image needs. An announced burst (`prewarm`) lacks its rows.',
+      'The dataset row lacks a field that the environment’s `expose`, grader or image needs, or there is no row although rows say what their tasks demand. An announced burst (`prewarm`) lacks its rows.',
     evidence: '`field`: the missing field.',
     operator:
       'The trainer sends the whole row as `item`, or the environment’s author removes the field. `corral preflight --items` finds such rows before a job.',
   },
   requirements_unmet: {
     means:
-      'The task demands something that this environment does not give: a working directory or folder that commands can write, a user, memory, CPU, disk, a network, several services, a longer timeout, a passing health check, or a verifier that works here. It was refused before its first call, or after its own solution had failed its own verifier. It is never scored.',
+      'The task demands something that this environment does not give: a working directory or folder that commands can write, a user, more memory, CPU, disk or shared memory than the operator allows or one machine has, a network, several services, a longer timeout, a passing health check, or a verifier that works here. It was refused before its first call, or after its own solution had failed its own verifier. It is never scored.',
     evidence:
       '`requirement`: its name; `wanted` and `given`: both values; `fix`: the line to change. If it was found in a sandbox, two fresh ones gave the same result.',
     operator:

@@ -2,7 +2,7 @@ import type { Evidence } from '#src/failure/failure.ts';
 import type { FailureCode } from '#src/failure/codes.ts';
 import type { BootId, EnvironmentName, EnvironmentVersion, RunId, TenantId } from '#src/model/ids.ts';
 import type { RolloutRecord } from './records.ts';
-import type { ChosenImage } from './registry.ts';
+import type { TemplateChoice } from '#src/model/template-choice.ts';
 import type { Owner, RolloutKey } from '#src/model/rollout.ts';
 import type { Opening } from '#src/protocol/rollout/fields.ts';
 
@@ -12,7 +12,7 @@ export type ClaimRequest = Opening & {
   /** Canonical JSON of the dataset row, kept for setup and grading; null keeps what is there. */
   readonly item: string | null;
   /** Where a row made the template: controllers are told of it before anybody waits for it, in a script of its own. */
-  readonly chosen?: ChosenImage;
+  readonly chosen?: TemplateChoice;
   /** Opens the record without a sandbox or a place in line; one that is open stays as it is. */
   readonly recordOnly?: boolean;
   /** Of a grader's sandbox: the turn of grading that it is for; refused as `grader_failed` once that is over. */
@@ -83,6 +83,8 @@ export interface ClaimStore {
     environment: EnvironmentName,
     newest: EnvironmentVersion,
   ): Promise<EnvironmentVersion>;
+  /** How many gateways are here that would grade a rollout without the amounts that its task demanded: those of the release before. */
+  olderGateways(): Promise<number>;
   /** Calls the listener with keys that were granted, tainted or closed; a hint only, so re-read. Returns how to stop. */
   onWake(listener: (key: RolloutKey) => void): () => void;
 }

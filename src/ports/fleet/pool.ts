@@ -9,7 +9,7 @@ import type {
   TenantId,
 } from '#src/model/ids.ts';
 import type { RolloutKey, SandboxAddress } from '#src/model/rollout.ts';
-import type { ChosenImage } from './registry.ts';
+import type { TemplateChoice } from '#src/model/template-choice.ts';
 
 export type TemplateCounts = {
   readonly template: TemplateDigest;
@@ -40,11 +40,15 @@ export type PoolTarget = {
   readonly template: TemplateDigest;
   readonly minReady: number;
   readonly max: number;
-  /**
-   * Where rows name the image: of which environment the template was made. `max` then holds for all templates of that
-   * environment together, and their starts share the slots as `model/pull-slots.ts` says.
-   */
+  /** If a row or a demand made the template: of which environment. Starts of such templates share slots: `model/pull-slots.ts`. */
   readonly chosenFor?: EnvironmentVersion;
+  /** `max` holds for all templates of the group together; absent: the template is alone in it. */
+  readonly group?: string;
+  /** Of how many sandboxes it takes the place in `max`; absent: one. A sandbox that is alone in its group always has room. */
+  readonly weight?: number;
+  /** How many places of `max` stay free for its graders while there are sandboxes of it; absent: none. */
+  readonly forGraders?: number;
+  readonly role?: 'grader';
   /** Whose cost it is while no rollout has it: the first of those that use the template. */
   readonly environment?: EnvironmentName;
 };
@@ -56,7 +60,7 @@ export type Announcement = {
   readonly count: number;
   readonly lifeMs: number;
   /** As in a claim. */
-  readonly chosen?: ChosenImage;
+  readonly chosen?: TemplateChoice;
 };
 
 export type Errand = 'destroy' | 'label';

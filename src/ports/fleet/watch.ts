@@ -24,6 +24,8 @@ export type ProcessWord = {
   readonly atMost: Readonly<Record<string, number>>;
   /** What it told the event log in the last {@link verdictsOfMs}. */
   readonly verdicts: VerdictCounts;
+  /** It gives graders what tasks demanded. The release before does not, and does not have this field. */
+  readonly knowsDemands?: true;
 };
 
 /** Of how long back the verdicts of a word are, and how long a process that is silent is still told of. */
@@ -53,8 +55,10 @@ export type WatchedTemplate = {
   readonly lastFailure: { readonly code: FailureCode; readonly agoMs: number } | null;
   /** Of a rollout that waits for it or has a sandbox of it; null: there is none, or the asker knows the template. */
   readonly environment: EnvironmentName | null;
-  /** For whose rows its image was chosen; null where none was, or the asker knows the template. */
+  /** For which version a row or a demand made it; null where neither did, or the asker knows the template. */
   readonly chosenFor: EnvironmentVersion | null;
+  /** Whether it was made for graders. */
+  readonly isGraders: boolean;
 };
 
 export type FleetReading = {

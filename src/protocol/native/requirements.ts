@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox';
+import { type Amounts, mostDemandable } from '#src/model/amounts.ts';
 
 const closed = { additionalProperties: false };
 const Path = Type.String({ pattern: '^/', maxLength: 255, description: 'an absolute path' });
@@ -24,9 +25,12 @@ export const RequiresBody = Type.Object(
     user: Type.Optional(
       Type.String({ pattern: '^[A-Za-z0-9._-]{1,64}$', description: 'the user that commands run as' }),
     ),
-    memory_bytes: Type.Optional(Type.Integer({ minimum: 0 })),
-    cpu_milli: Type.Optional(Type.Integer({ minimum: 0 })),
-    disk_bytes: Type.Optional(Type.Integer({ minimum: 0 })),
+    memory_bytes: Type.Optional(Type.Integer({ minimum: 0, maximum: mostDemandable.memoryBytes })),
+    cpu_milli: Type.Optional(Type.Integer({ minimum: 0, maximum: mostDemandable.cpuMilli })),
+    disk_bytes: Type.Optional(Type.Integer({ minimum: 0, maximum: mostDemandable.diskBytes })),
+    shm_bytes: Type.Optional(
+      Type.Integer({ minimum: 0, maximum: mostDemandable.shmBytes, description: 'of /dev/shm' }),
+    ),
     network: Type.Optional(Type.Union([Type.Literal('public'), Type.Literal('none')])),
     services: Type.Optional(Type.Integer({ minimum: 1 })),
     command_timeout_s: Type.Optional(Type.Number({ exclusiveMinimum: 0 })),
@@ -35,6 +39,28 @@ export const RequiresBody = Type.Object(
   { ...closed, title: 'Requirements' },
 );
 export type RequiresBody = Static<typeof RequiresBody>;
+
+/** How each amount is named in a body. */
+const amountNames = {
+  memoryBytes: 'memory_bytes',
+  cpuMilli: 'cpu_milli',
+  diskBytes: 'disk_bytes',
+  shmBytes: 'shm_bytes',
+} as const satisfies Record<keyof Amounts, keyof RequiresBody>;
+
+const pairs = Object.entries(amountNames) as readonly (readonly [keyof Amounts, AmountField])[];
+type AmountField = (typeof amountNames)[keyof Amounts];
+
+export function amountsOf(body: RequiresBody): Amounts {
+  const entries = pairs.map(([name, field]) => [name, body[field]] as const);
+  return Object.fromEntries(entries.filter(([, amount]) => amount !== undefined));
+}
+
+/** The inverse of {@link amountsOf}. */
+export function requireAmounts(amounts: Amounts): RequiresBody {
+  const entries = pairs.map(([name, field]) => [field, amounts[name]] as const);
+  return Object.fromEntries(entries.filter(([, amount]) => amount !== undefined));
+}
 
 const Text = Type.String({ minLength: 1, maxLength: 2_000 });
 

@@ -72,6 +72,8 @@ export const TemplateBody = Type.Unsafe<Template>(
       cpu: Type.Object({ requestMilli: Amount, limitMilli: Amount }, closed),
       memory: Type.Object({ requestBytes: Amount, limitBytes: Amount }, closed),
       diskBytes: Amount,
+      shmBytes: Type.Optional(Amount),
+      diskApart: Type.Optional(Type.Literal(true)),
       processes: Amount,
       network: Type.String(),
       runAs: Type.Union([Type.Literal('user'), Type.Literal('root')]),

@@ -148,9 +148,9 @@ describe('a rollout', () => {
     expect([nowhere.outcome, nowhere.stdoutBytes?.length]).toEqual(['refused', 0]);
   });
 
-  it('is refused by name if its environment gives less than its task requires', async () => {
-    await using rollout = open('own-score', { requires: { memory_bytes: 65 * 1024 ** 3 } });
-    await expect(rollout.open()).rejects.toMatchObject({ requirement: 'memory', fix: /sandbox.memory/ });
+  it('is refused by name if there is less than its task requires', async () => {
+    await using rollout = open('own-score', { requires: { memory_bytes: 32 * 1024 ** 4 } });
+    await expect(rollout.open()).rejects.toMatchObject({ requirement: 'memory', fix: /larger machine/ });
     await expect(rollout.score(1)).rejects.toThrow(RequirementsUnmet);
     await using other = open('own-score');
     await other.refuse('reward', { wanted: 'a reward', given: 'x'.repeat(3_000), fix: 'correct the task' });

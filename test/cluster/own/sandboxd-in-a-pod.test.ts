@@ -20,6 +20,7 @@ import { aGrade } from '#test/support/sandboxd.ts';
 
 /** The payload in real containers: every way in, every way to run, and images that are none of ours. */
 const image = { kind: 'image', reference: imageNames.bare } as const;
+const mebibyte = 1024 ** 2;
 const authored = 'corral.local/authored:test';
 
 let cluster: Cluster;
@@ -64,6 +65,19 @@ describe('a sandbox in an image of busybox alone', () => {
     const script = 'echo 1 > /logs/verifier/reward.txt; cat /logs/verifier/reward.txt; stat -c %a:%g /tests';
     expect(await sandbox.sh(script)).toBe('1\n770:1000\n');
     expect(await sandbox.sh('cat /logs/verifier/reward.txt', 'grader')).toContain('ermission denied');
+  });
+
+  test('has shared memory of the size that its task demands, in which each user keeps its own files', async () => {
+    const memory = { requestBytes: 256 * mebibyte, limitBytes: 256 * mebibyte };
+    await using sandbox = await startPodSandbox(cluster, { image, memory, shmBytes: 128 * mebibyte });
+    expect(await sandbox.sh("stat -c %a /dev/shm; df -k /dev/shm | tail -1 | awk '{ print $2 }'")).toMatch(
+      /^[13]777\n131072\n$/,
+    );
+    const fill =
+      'dd if=/dev/zero of=/dev/shm/a bs=1M count=100 && dd if=/dev/zero of=/dev/shm/b bs=1M count=100';
+    expect(await sandbox.sh(`${fill}; rm /dev/shm/b`)).toContain('No space left');
+    await sandbox.sh('echo > /dev/shm/own', 'grader');
+    expect(await sandbox.sh('rm /dev/shm/own')).toMatch(/not permitted/);
   });
 
   test("keeps a grader's folder from the policy, and the workspace from the grader, in what were ordinary empty volumes", async () => {

@@ -42,9 +42,9 @@ const run = (rollout: string, call = 'c1') =>
 const of = (requirement: string) => expect.objectContaining({ requirement });
 
 test.each([
-  ['memory', { memory_bytes: 65 * 1024 ** 3 }],
-  ['cpu', { cpu_milli: 32_000 }],
-  ['disk', { disk_bytes: 1024 ** 3 }],
+  ['memory', { memory_bytes: 32 * 1024 ** 4 }],
+  ['cpu', { cpu_milli: 4_000_000 }],
+  ['disk', { disk_bytes: 1024 ** 5 }],
   ['network', { network: 'public' }],
   ['services', { services: 2 }],
   ['timeout', { command_timeout_s: 7_200 }],
@@ -52,6 +52,11 @@ test.each([
 ])('a task that demands too much %s is refused when it is opened: 422', async (requirement, requires) => {
   const answer = await open(`open-${requirement}`, requires);
   expectFailure(answer, { ...unmet, evidence: of(requirement) });
+});
+
+test('shared memory counts within the memory, so too much of it is refused as that', async () => {
+  const answer = await open('open-shm', { shm_bytes: 32 * 1024 ** 4 });
+  expectFailure(answer, { ...unmet, evidence: of('memory') });
 });
 
 /** The image's root folders are root's, or read-only where the machine can give a sandbox no writable root. */

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { exitCodes } from '#cli/command-error.ts';
 import type { PreflightReport } from '#cli/preflight/report.ts';
 import { runCorral } from '#test/support/command-line.ts';
+import { environmentFolder } from '#test/support/environment-folder.ts';
 import { type FleetOfTest, shellEnvironment, startFleetOfTest } from '#test/support/fleet.ts';
 
 /** Its grader never works, and a bad ending counts as a zero. */
@@ -53,13 +54,21 @@ grader:
 pool: { min_ready: 0, max: 4, grader: { max: 2 } }
 `;
 
+/** Rows say how much memory their tasks demand. */
+const demanding = `
+name: demanding
+sandbox: { image: host, disk: 64Mi, memory: { request: 64Mi, limit: 128Mi, from: item.memory } }
+grader: { kind: none }
+pool: { min_ready: 0, max: 4 }
+`;
+
 /** As it is shipped: any image, from the row. */
 const sandbox = readFileSync(join(import.meta.dirname, '../../../environments/sandbox.yaml'), 'utf8');
 
 let corral: FleetOfTest;
 beforeAll(async () => {
   corral = await startFleetOfTest({
-    environments: { shell: shellEnvironment, broken, lacking, elsewhere, sandbox, unprepared },
+    environments: { shell: shellEnvironment, broken, lacking, elsewhere, sandbox, unprepared, demanding },
   });
 });
 afterAll(() => corral.stop());
@@ -105,6 +114,23 @@ test('an environment whose sandboxes cannot start is told with the reason, and n
   ]);
 });
 
+test('a task that demands more than there is is named, and the others are tried', async () => {
+  await using folder = await environmentFolder({
+    'rows.jsonl': '{"id":"small","memory":"256Mi"}\n{"id":"huge","memory":"32Ti"}\n',
+  });
+  const { printed } = await preflight('--json', '--items', join(folder.path, 'rows.jsonl'), 'demanding');
+  const { checks } = JSON.parse(printed) as PreflightReport;
+  expect(checks.filter(({ ok }) => !ok)).toMatchObject([
+    {
+      what: 'row 2: a sandbox',
+      detail: expect.stringMatching(/^task huge: .* 33554432 MiB of memory, but one machine has/),
+    },
+  ]);
+  expect(checks).toContainEqual(
+    expect.objectContaining({ what: 'row 1: score brought at the end', ok: true }),
+  );
+});
+
 test('an environment whose rows name their images is not tried without rows, and that is said', async () => {
   const { exitCode, printed } = await preflight('sandbox');
   expect(printed).toMatch(/sandbox +an image .* not tried: its rows name their images/);
@@ -129,7 +155,7 @@ test('an environment that is not there is the caller’s mistake, and the ones t
   const { exitCode, said } = await preflight('shall');
   expect(exitCode).toBe(exitCodes.yours);
   expect(said).toMatch(
-    /there is no environment shall\n.*\n.*there is: broken, elsewhere, lacking, sandbox, shell, unprepared/,
+    /there is no environment shall\n.*\n.*there is: broken, demanding, elsewhere, lacking, sandbox, shell, unprepared/,
   );
 });
 

@@ -201,7 +201,12 @@ describe('a newer grader that works where the policy never was', () => {
       `echo 'for f in /tmp/* /tmp/*/* "$CORRAL_SCORE_FILE"; do echo 1 > "$f"; done; echo 7' > src/answer.sh`,
     ],
     leftNothing: ['rm -r src'],
+    // Its grader, too, needs what its task demands.
+    demanding: [
+      `echo 'test $(head -c 419430400 /dev/zero | tail | wc -c) = 419430400 && echo forty-two' > src/answer.sh`,
+    ],
   };
+  const requires = { memory_bytes: 1024 ** 3 };
   const item = { id: 'forty' };
   const own = async (method: 'POST' | 'GET', path: string, body?: unknown) => {
     const { gatewayUrl, apiKey } = corral.fleet;
@@ -217,7 +222,8 @@ describe('a newer grader that works where the policy never was', () => {
   };
   beforeAll(async () => {
     for (const [rollout, commands] of Object.entries(played)) {
-      await own('POST', '', { rollout_id: rollout, environment: 'finder', item });
+      const demands = rollout === 'demanding' ? { requires } : {};
+      await own('POST', '', { rollout_id: rollout, environment: 'finder', item, ...demands });
       const script = ['mkdir empty out', ...commands].join('; ');
       await own('POST', `/${rollout}/exec?wait_s=60`, { call_id: 'c', argv: ['sh', '-c', script] });
       await own('POST', `/${rollout}/grade?wait_s=60`, { sample: { output_text: 'done', output_tools: [] } });
@@ -237,18 +243,19 @@ describe('a newer grader that works where the policy never was', () => {
       loud: [0, 1],
       forger: [0, 0],
       leftNothing: [0.125, null],
+      demanding: [1, 1],
     });
     expect(report.rollouts.find(({ rollout }) => rollout === 'leftNothing')?.why).toContain(
       'no artifacts were kept: there were none to be had',
     );
-    expect(report.summary).toMatchObject({ rollouts: 4, regraded: 3, higher: 1 });
+    expect(report.summary).toMatchObject({ rollouts: 5, regraded: 4, higher: 1 });
     expect(exitCode).toBe(exitCodes.notInOrder);
   });
 
   test('is refused for a rollout whose other artifacts were not kept: it has no new score', async () => {
     const { printed, exitCode } = await byFile('other.yaml');
     const report = JSON.parse(printed) as RegradeReport;
-    expect(report.summary).toMatchObject({ rollouts: 4, regraded: 0, new_mean: null });
+    expect(report.summary).toMatchObject({ rollouts: 5, regraded: 0, new_mean: null });
     expect(report.rollouts.find(({ rollout }) => rollout === 'exact')?.why).toContain(
       'its artifacts lib/ were not kept; kept were src/, empty/, out/*',
     );

@@ -82,7 +82,7 @@ test('a later rollout of the template is refused by its first sandbox: another o
 
 test('a demand that the environment cannot meet is refused at open, and nothing is opened', async () => {
   await using world = await CoreWorld.start();
-  const requirements = { sandbox: null, memoryBytes: 65 * 1024 ** 3 };
+  const requirements = { sandbox: null, amounts: { memoryBytes: 128 * 1024 ** 4 } };
   const unmet = { code: 'requirements_unmet', evidence: { requirement: 'memory' } };
   await expect(world.open('r1', { requirements })).rejects.toMatchObject(unmet);
   await expect(view(world, 'r1')).rejects.toMatchObject({ code: 'rollout_unknown' });

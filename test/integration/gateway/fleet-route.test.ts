@@ -35,6 +35,7 @@ const template = (changes: Partial<WatchedTemplate> = {}): WatchedTemplate => ({
   lastFailure: null,
   environment: null,
   chosenFor: null,
+  isGraders: false,
   ...changes,
 });
 

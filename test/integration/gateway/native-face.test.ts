@@ -78,6 +78,7 @@ describe('opening', () => {
       memory_bytes: 1024,
       cpu_milli: 500,
       disk_bytes: 2048,
+      shm_bytes: 4096,
       network: 'public',
       services: 2,
       command_timeout_s: 1.5,
@@ -90,9 +91,7 @@ describe('opening', () => {
         {
           requirements: {
             sandbox: { workdir: '/app', workdirAccess: 'read_only', folders: ['/logs'], user: 'dev' },
-            memoryBytes: 1024,
-            cpuMilli: 500,
-            diskBytes: 2048,
+            amounts: { memoryBytes: 1024, cpuMilli: 500, diskBytes: 2048, shmBytes: 4096 },
             network: 'public',
             services: 2,
             commandTimeoutMs: 1500,

@@ -88,6 +88,22 @@ describe('inside a sandbox of a node that is root', () => {
     expect(await output('touch /logs/x /srv/x 2>/dev/null || echo refused')).toBe('refused');
   });
 
+  it('a disk on top of the memory leaves it to programs, and shared memory has the size of the template', async () => {
+    const memory = { requestBytes: 96 * mebibyte, limitBytes: 96 * mebibyte };
+    const apart = { memory, diskBytes: 192 * mebibyte, diskApart: true, shmBytes: 80 * mebibyte } as const;
+    const inside = await goInside(node, apart);
+    const file = await inside.sh('head -c 160M /dev/zero > file && head -c 40M /dev/zero | tail | wc -c');
+    expect(file).toMatchObject({ oomKilled: false, stdout: { head: `${40 * mebibyte}\n` } });
+    expect(await inside.sh('rm file; head -c 70M /dev/zero > /dev/shm/file && echo held')).toMatchObject({
+      stdout: { head: 'held\n' },
+    });
+    expect((await inside.sh('head -c 20M /dev/zero > /dev/shm/more')).stderr.head).toContain('No space left');
+    expect((await inside.sh('rm /dev/shm/*; head -c 200M /dev/zero > file')).stderr.head).toContain(
+      'No space left',
+    );
+    await inside.leave();
+  });
+
   it('workspace, /tmp and the template’s folders share one disk limit', async () => {
     const { stderr, stdout } = await inside.sh(
       'head -c 6M /dev/zero > /workspace/a; head -c 6M /dev/zero > /tmp/b; rm /tmp/b; head -c 6M /dev/zero > /srv/app/c; stat -c %s /workspace/a; rm /workspace/a /srv/app/c',

@@ -37,6 +37,16 @@ it('a sandbox whose limit would be promised twice is unschedulable, and starts w
   await events.stop();
 });
 
+it('a disk on top of the memory is promised with it', async () => {
+  node = await startNodeProcess({ env: { CORRAL_NODE_MEMORY_PERCENT: String(percent) } });
+  const { template, ...rest } = requestOf('s-apart');
+  const apart = { ...template, diskApart: true, diskBytes: limitBytes } as const;
+  await expect(node.provider.create({ ...rest, template: apart })).rejects.toMatchObject({
+    code: 'start_failed',
+    message: expect.stringContaining(`may take ${Math.floor((2 * limitBytes) / mebibyte)} MiB`) as unknown,
+  });
+});
+
 it('a sandbox whose limit is more than the machine has never starts, and says so', async () => {
   node = await startNodeProcess();
   const { template, ...rest } = requestOf('s-huge');

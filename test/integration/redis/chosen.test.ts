@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { bootId, environmentVersion, runId, sandboxId, templateDigest } from '#src/model/ids.ts';
 import { sandboxAddress } from '#src/model/rollout.ts';
 import type { PoolTarget } from '#src/ports/fleet/pool.ts';
-import type { ChosenImage } from '#src/ports/fleet/registry.ts';
+import type { TemplateChoice } from '#src/model/template-choice.ts';
 import { claimOf, held, keyOf, minute, ownerOf, worldOfTests, tenant } from './world.ts';
 
 const world = worldOfTests();
@@ -12,12 +12,13 @@ const version = environmentVersion('v1');
 const own = templateDigest('own');
 const budget = 8;
 
-const chosenOf = (reference: string): ChosenImage => ({ version, image: { kind: 'image', reference } });
+const chosenOf = (reference: string): TemplateChoice => ({ version, image: { kind: 'image', reference } });
 const target = (template: string, max = 100): PoolTarget => ({
   template: templateDigest(template),
   minReady: 0,
   max,
   chosenFor: version,
+  group: version,
 });
 const ownTarget: PoolTarget = { template: own, minReady: 0, max: 100 };
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { runId } from '#src/model/ids.ts';
+import { environmentVersion, runId, templateDigest } from '#src/model/ids.ts';
+import { fakeEnvironment } from '#test/fakes/environment.ts';
 import { type FleetBefore, type ReleaseBefore, unpackReleaseBefore } from '#test/support/release-before.ts';
 import { gradeAsk, keyOf, minute, recordOf, sandboxOf, tenant, worldOfTests } from './world.ts';
 
@@ -18,27 +19,28 @@ afterAll(async () => {
   await release?.remove();
 });
 
-const fleetOf = { old: () => before, new: (): FleetBefore => world.fleet };
+const fleetOf = { old: (): Actor => before, new: (): Actor => world.fleet };
+type Actor = Pick<FleetBefore, 'lifecycle' | 'grades'>;
 type Release = keyof typeof fleetOf;
 
-async function takeTurn(fleet: FleetBefore, end: (turn: number) => Promise<unknown>): Promise<void> {
+async function takeTurn(fleet: Actor, end: (turn: number) => Promise<unknown>): Promise<void> {
   const begun = await fleet.grades.begin(key, gradeAsk());
   if (begun.kind === 'run') await end(begun.turn).catch(() => undefined);
 }
 
-async function lose(fleet: FleetBefore, cause: 'evicted' | 'out_of_memory'): Promise<void> {
+async function lose(fleet: Actor, cause: 'evicted' | 'out_of_memory'): Promise<void> {
   await fleet.lifecycle.lose(sandboxOf(await recordOf(world.fleet, key)), null, cause, {});
 }
 
 const events = {
-  lose: (fleet: FleetBefore) => lose(fleet, 'evicted'),
-  grade: (fleet: FleetBefore) => takeTurn(fleet, (turn) => fleet.grades.score(key, turn, 0.5, {})),
-  break: (fleet: FleetBefore) => lose(fleet, 'out_of_memory'),
-  expire: async (fleet: FleetBefore) => {
+  lose: (fleet: Actor) => lose(fleet, 'evicted'),
+  grade: (fleet: Actor) => takeTurn(fleet, (turn) => fleet.grades.score(key, turn, 0.5, {})),
+  break: (fleet: Actor) => lose(fleet, 'out_of_memory'),
+  expire: async (fleet: Actor) => {
     await world.step(16 * minute);
     await fleet.lifecycle.expireDue(10);
   },
-  'give up': async (fleet: FleetBefore) => {
+  'give up': async (fleet: Actor) => {
     for (let turn = 0; turn < 3; turn += 1)
       await takeTurn(fleet, (number) => fleet.grades.failed(key, number, {}));
   },
@@ -115,6 +117,35 @@ describe.skipIf(release === null)('the release before cannot void, and', () => {
     expect(record).toMatchObject({ verdict: 'scored', score: 0.5, voidReason: 'a broken item' });
     expectOneVerdict(record, old);
     expect(await world.fleet.reports.run(tenant, runId('run-1'))).toMatchObject({ scored: 0, voided: 1 });
+  });
+});
+
+describe.skipIf(release === null)('the release before gives no task less than it demands:', () => {
+  const ordinary = fakeEnvironment();
+  const version2 = environmentVersion('version-2');
+  const demanding = fakeEnvironment({ version: version2, demands: { memoryBytes: 'memory' } });
+
+  test('it does not find an environment whose rows demand amounts, and finds the others', async () => {
+    await world.fleet.environments.publish(ordinary);
+    await world.fleet.environments.publish(demanding);
+    expect(await before.environments.load(demanding.version)).toBeNull();
+    const found = await before.environments.published();
+    expect(found.map(({ version }) => version)).toEqual([ordinary.version]);
+  });
+
+  test('its controllers read every choice, and make another template of one that they do not know', async () => {
+    const image = { kind: 'image', reference: 'python:3.12' } as const;
+    const { version } = ordinary;
+    await world.fleet.environments.choose(templateDigest('imaged'), { version, image });
+    await world.fleet.environments.choose(templateDigest('raised'), {
+      version,
+      image,
+      amounts: { memoryBytes: 2 ** 31 },
+    });
+    const { templates } = await before.environments.chosen(null);
+    const images = Object.fromEntries(templates.map(({ template, image: named }) => [template, named]));
+    expect(images['imaged']).toEqual(image);
+    expect(images['raised']).not.toEqual(image);
   });
 });
 

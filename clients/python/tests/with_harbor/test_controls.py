@@ -229,7 +229,7 @@ def test_check_names_what_is_refused_and_why_before_a_job_does(tmp_path: Path, i
         write_task(tmp_path, "proven", image),
         write_task(tmp_path, "unproven", image, solution=None),
         write_task(tmp_path, "lacking", image, test=LACKS_A_TOOL),
-        write_task(tmp_path, "greedy", image, environment="memory_mb = 66560\n"),
+        write_task(tmp_path, "greedy", image, environment="memory_mb = 33554432\n"),
     ]
     words = [sys.executable, "-m", "corral.harbor", "check", *tasks, "--environment", "harbor"]
     played = subprocess.run(words, capture_output=True, text=True, env={**os.environ, "CORRAL_RUN": run})
@@ -242,7 +242,7 @@ def test_check_names_what_is_refused_and_why_before_a_job_does(tmp_path: Path, i
         ["greedy", "refused", "memory"],
     ], played.stderr
     assert "no-such-tool is missing" in played.stdout
-    assert "sandbox.memory" in played.stdout
+    assert "larger machine" in played.stdout
     assert played.returncode == 1
 
 

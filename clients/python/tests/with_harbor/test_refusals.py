@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from fleet import REPOSITORY, Fleet
-from small_tasks import error_of, messages, play_job, write_task
+from small_tasks import SOLUTION, error_of, messages, play_job, write_task
 
 from corral.harbor import reward_of
 
@@ -21,9 +21,9 @@ HEALTHCHECK = '[environment.healthcheck]\nretries = 2\ninterval_sec = 0.1\ncomma
 COMPOSE = "services:\n  main: {build: .}\n  db: {image: postgres}\n"
 
 DEMANDS: dict[str, dict[str, Any]] = {
-    "memory": {"environment": "memory_mb = 66560\n"},
-    "cpu": {"environment": "cpus = 32\n"},
-    "disk": {"environment": "storage_mb = 1000000\n"},
+    "memory": {"environment": "memory_mb = 33554432\n"},
+    "cpu": {"environment": "cpus = 4000\n"},
+    "disk": {"environment": "storage_mb = 1000000000\n"},
     "network": {"environment": "allow_internet = true\n"},
     "workdir": {"environment": 'workdir = "/nowhere"\n'},
     "user": {"sections": '[agent]\nuser = "nobody-here"\n'},
@@ -55,6 +55,17 @@ async def test_each_demand_that_is_not_met_is_refused_by_name_and_the_next_trial
     assert await reward_of(healthy) == 1
     report = fleet.report(run)
     assert (report["scored"], set(report["blame"])) == (1, {"caller"})
+
+
+async def test_a_trial_gets_the_memory_and_the_disk_that_its_task_demands(tmp_path: Path, image: str):
+    """Both are far above what the environment gives by itself: 128 MiB and 64 MiB."""
+    memory = "[ $(head -c 314572800 /dev/zero | tail | wc -c) -eq 314572800 ]"
+    disk = "head -c 209715200 /dev/zero > large"
+    solution = f"{memory} && {disk} && {SOLUTION}"
+    demands = "memory_mb = 512\nstorage_mb = 256\n"
+    task = write_task(tmp_path, "large", image, environment=demands, solution=solution)
+    [trial] = (await play_job([task])).trials
+    assert (messages([trial]), await reward_of(trial)) == ([""], 1)
 
 
 async def test_an_image_that_is_not_allowed_names_the_line_of_the_task(tmp_path: Path):

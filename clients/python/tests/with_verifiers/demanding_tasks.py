@@ -13,9 +13,9 @@ __all__ = ["DemandingTasks"]
 
 DEMANDS: dict[str, dict[str, Any]] = {
     "none": {},
-    "memory": {"resources": {"memory": 65}},
-    "cpu": {"resources": {"cpu": 32}},
-    "disk": {"resources": {"disk": 1000}},
+    "memory": {"resources": {"memory": 32768}},
+    "cpu": {"resources": {"cpu": 4000}},
+    "disk": {"resources": {"disk": 1_000_000}},
     "gpu": {"resources": {"gpu": "H100"}},
     "workdir": {"workdir": "/no-such-folder"},
     "timeout": {"timeout": {"scoring": 7200}},

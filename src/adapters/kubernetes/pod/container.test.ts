@@ -16,6 +16,21 @@ it('asks for what the template requests, and for all of its disk', () => {
   });
 });
 
+const isShm = ({ name }: { readonly name: string }) => name === 'shm';
+
+const shmOf = (given: Parameters<typeof podRequest>[0]) => {
+  const { spec } = podFor(podRequest(given), podSettings());
+  return [spec?.volumes?.find(isShm), spec?.containers[0]?.volumeMounts?.find(isShm)];
+};
+
+it('has shared memory of the size that the template says, within its memory', () => {
+  expect(shmOf({})).toEqual([undefined, undefined]);
+  expect(shmOf({ shmBytes: 2 ** 28 })).toEqual([
+    { name: 'shm', emptyDir: { medium: 'Memory', sizeLimit: '268435456' } },
+    { name: 'shm', mountPath: '/dev/shm' },
+  ]);
+});
+
 function variablesOf(given: Parameters<typeof podRequest>[0], settings: Partial<PodSettings> = {}) {
   const [container] = podFor(podRequest(given), podSettings(settings)).spec?.containers ?? [];
   return Object.fromEntries((container?.env ?? []).map(({ name, value }) => [name, value]));

@@ -16,22 +16,31 @@ export const places = {
  * Disk that is gone with the pod. Each may be filled up to the template's whole disk, and both together with what the
  * image's own folders take are held to it by the container's limit.
  */
-export function writableVolumes({ diskBytes, folders = [] }: Template): readonly V1Volume[] {
+export function writableVolumes({ diskBytes, folders = [], shmBytes }: Template): readonly V1Volume[] {
   const sizeLimit = String(diskBytes);
   return [
     { name: 'workspace', emptyDir: { sizeLimit } },
     { name: 'tmp', emptyDir: { sizeLimit } },
     { name: 'grader', emptyDir: { sizeLimit } },
     ...folders.map((_, index) => ({ name: folderName(index), emptyDir: { sizeLimit } })),
+    ...sharedMemory(shmBytes, (bytes) => ({
+      name: 'shm',
+      emptyDir: { medium: 'Memory', sizeLimit: String(bytes) },
+    })),
   ];
 }
 
-export function writableMounts({ folders = [] }: Template): readonly V1VolumeMount[] {
+/** A container has 64 MiB of it anyway. More is a volume, which counts within the container's memory. */
+const sharedMemory = <Part>(shmBytes: number | undefined, partOf: (bytes: number) => Part): readonly Part[] =>
+  shmBytes === undefined ? [] : [partOf(shmBytes)];
+
+export function writableMounts({ folders = [], shmBytes }: Template): readonly V1VolumeMount[] {
   return [
     { name: 'workspace', mountPath: places.workspace },
     { name: 'tmp', mountPath: places.temporary },
     { name: 'grader', mountPath: places.grader },
     ...folders.map((mountPath, index) => ({ name: folderName(index), mountPath })),
+    ...sharedMemory(shmBytes, () => ({ name: 'shm', mountPath: '/dev/shm' })),
   ];
 }
 

@@ -36,6 +36,8 @@ script('claim', function(ask, rowTexts)
   local function keepVersion(version)
     if redis.call('PEXPIRE', key.environment .. version, versionKeptMs) == 1 then
       redis.call('ZADD', key.environments, nowMs, version)
+    elseif redis.call('PEXPIRE', key.newEnvironment .. version, versionKeptMs) == 1 then
+      redis.call('ZADD', key.newEnvironments, nowMs, version)
     end
   end
 

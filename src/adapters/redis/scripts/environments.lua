@@ -1,25 +1,39 @@
 -- requires: rollout
 -- Versions of environments, and catalogs: what each process' folder of them holds.
 
+-- Environments that the release before must not use are where it does not look. Each place is the prefix of their keys and the
+-- zset of their versions.
+local places = { { key.environment, key.environments }, { key.newEnvironment, key.newEnvironments } }
+
 -- Keeps an environment version for as long as a run may be pinned to it, and forgets those that nobody published since.
 script('publish-environment', function(ask, texts)
-  redis.call('SET', key.environment .. ask.version, texts[1], 'PX', ask.keptMs)
-  redis.call('ZADD', key.environments, nowMs, ask.version)
-  redis.call('ZREMRANGEBYSCORE', key.environments, '-inf', nowMs - ask.keptMs)
+  local prefix, versions = unpack(places[ask.isNew and 2 or 1])
+  redis.call('SET', prefix .. ask.version, texts[1], 'PX', ask.keptMs)
+  redis.call('ZADD', versions, nowMs, ask.version)
+  redis.call('ZREMRANGEBYSCORE', versions, '-inf', nowMs - ask.keptMs)
 end)
 
 -- A version that is asked for is in use: it starts its life again.
 script('load-environment', function(ask)
-  local text = redis.call('GETEX', key.environment .. ask.version, 'PX', ask.keptMs)
-  if text then redis.call('ZADD', key.environments, nowMs, ask.version) end
-  return nil, { text or '' }
+  for _, place in ipairs(places) do
+    local prefix, versions = unpack(place)
+    local text = redis.call('GETEX', prefix .. ask.version, 'PX', ask.keptMs)
+    if text then
+      redis.call('ZADD', versions, nowMs, ask.version)
+      return nil, { text }
+    end
+  end
+  return nil, { '' }
 end)
 
 -- Every version that is still kept.
 script('list-environments', function(ask)
   local found = {}
-  for _, version in ipairs(redis.call('ZRANGE', key.environments, nowMs - ask.keptMs, '+inf', 'BYSCORE')) do
-    found[#found + 1] = redis.call('GET', key.environment .. version) or nil
+  for _, place in ipairs(places) do
+    local prefix, versions = unpack(place)
+    for _, version in ipairs(redis.call('ZRANGE', versions, nowMs - ask.keptMs, '+inf', 'BYSCORE')) do
+      found[#found + 1] = redis.call('GET', prefix .. version) or nil
+    end
   end
   return nil, found
 end)
@@ -27,8 +41,10 @@ end)
 -- Versions by their first digits, among those that are still kept: there are hundreds, and people write eight digits.
 script('versions-beginning', function(ask)
   local found = {}
-  for _, version in ipairs(redis.call('ZRANGE', key.environments, nowMs - ask.keptMs, '+inf', 'BYSCORE')) do
-    if string.sub(version, 1, #ask.prefix) == ask.prefix then found[#found + 1] = version end
+  for _, place in ipairs(places) do
+    for _, version in ipairs(redis.call('ZRANGE', place[2], nowMs - ask.keptMs, '+inf', 'BYSCORE')) do
+      if string.sub(version, 1, #ask.prefix) == ask.prefix then found[#found + 1] = version end
+    end
   end
   return found
 end)

@@ -9,14 +9,16 @@ local planKeptMs = 60 * 1000
 -- By a new one a pool may lack what by the one before it did not. A target is the text that `reserve` reads.
 script('keep-plan', function(ask)
   local plan = key.plan .. ask.plan
-  redis.call('HSET', plan, '', '') -- an empty one is there, too
+  local heaviest = 1 -- with the places that stay free for its graders
   for _, each in ipairs(ask.targets) do
     local template, target = each.template, each.target
     redis.call('HSET', plan, template, target)
-    local minReady = tonumber(string.match(target, '^%d+'))
+    local minReady, weight, forGraders = string.match(target, '^(%d+) %d+ (%d+) (%d+)')
+    minReady, heaviest = tonumber(minReady), math.max(heaviest, weight + forGraders)
     local coming = redis.call('ZCARD', key.ready .. template) + redis.call('SCARD', key.starting .. template)
     if coming < minReady then Sandbox.mayLack(template) end
   end
+  redis.call('HSET', plan, '', string.format('%.0f', heaviest)) -- an empty one is there, too
   redis.call('PEXPIRE', plan, planKeptMs)
 end)
 
@@ -42,9 +44,10 @@ end)
 -- What the holder of a blank ticket starts: for waiting rollouts first, round-robin over runs and over each run's
 -- templates; then refill up to the target or what is announced, the emptiest pool first. Starts under way count as there,
 -- so nobody is started for twice.
--- `slots`: for images of rows (model/pull-slots.ts: of one until a sandbox of it stands, of one after that, of all that none
--- stands of). In the plan each template has its minReady, max, the environment version that it was chosen for, or `-`, and the
--- environment that it costs.
+-- `slots`: for templates that rows and demands made (model/pull-slots.ts: of one until a sandbox of it stands, of one after that, of
+-- all that none stands of). In the plan each template has its minReady, its max, how many sandboxes of the max it takes the place of,
+-- how many places stay free for its graders, the environment version that it was chosen for, or `-`, the group that shares the max, or
+-- `-` if it is alone in it, and the environment that it costs. Under the empty name it has the most places of any.
 script('reserve', function(ask)
   local ticket, sandbox, slots, plan = ask.ticket, ask.sandbox, ask.slots, ask.plan
   if redis.call('PEXPIRE', key.plan .. plan, planKeptMs) == 0 then return { kind = 'no_plan' } end
@@ -52,10 +55,11 @@ script('reserve', function(ask)
   local targets = {}
   local function targetOf(template)
     if targets[template] == nil then
-      local minReady, max, version, environment =
-        string.match(redis.call('HGET', key.plan .. plan, template) or '', '^(%d+) (%d+) (%S+) (%S+)$')
+      local minReady, max, weight, forGraders, version, group, environment =
+        string.match(redis.call('HGET', key.plan .. plan, template) or '', '^(%d+) (%d+) (%d+) (%d+) (%S+) (%S+) (%S+)$')
       targets[template] = minReady and {
-        minReady = tonumber(minReady), max = tonumber(max), version = version ~= '-' and version, environment = environment,
+        minReady = tonumber(minReady), max = tonumber(max), weight = tonumber(weight), forGraders = tonumber(forGraders),
+        isChosen = version ~= '-', group = group ~= '-' and group, environment = environment,
       } or false
     end
     return targets[template]
@@ -68,58 +72,126 @@ script('reserve', function(ask)
 
   local function isChosen(template)
     local target = targetOf(template)
-    return target and target.version
+    return target and target.isChosen
   end
 
-  -- Sandboxes of all templates of an environment whose rows name their images; counted once, and only where it matters.
-  local ofVersion = {}
-  local function sandboxesOf(version)
-    if ofVersion[version] then return ofVersion[version] end
-    local sum = 0
+  -- The templates of a group that have waiting rollouts or sandboxes; looked for once, and only if it matters.
+  local groups = {}
+  local function membersOf(group)
+    if groups[group] then return groups[group] end
+    local members = {}
     for _, template in ipairs(redis.call('SMEMBERS', key.templates)) do
-      if isChosen(template) == version then
-        local ready, starting, held = sizes(template)
-        sum = sum + ready + starting + held
+      local target = targetOf(template)
+      if target and target.group == group then members[#members + 1] = template end
+    end
+    table.sort(members)
+    groups[group] = members
+    return members
+  end
+
+  local function sandboxesOf(template)
+    local ready, starting, held = sizes(template)
+    return ready + starting + held
+  end
+
+  -- How many places of its max the sandboxes of a group take, and how many more stay free for their graders.
+  local loads = {}
+  local function loadOf(group)
+    if loads[group] then return unpack(loads[group]) end
+    local taken, forGraders = 0, 0
+    for _, member in ipairs(membersOf(group)) do
+      local sandboxes, target = sandboxesOf(member), targetOf(member)
+      taken = taken + sandboxes * target.weight
+      if sandboxes > 0 then forGraders = math.max(forGraders, target.forGraders) end
+    end
+    loads[group] = { taken, forGraders }
+    return taken, forGraders
+  end
+
+  -- How many places one more sandbox of the template lacks. One that would be alone in its group has room, however large it is.
+  local heaviest = tonumber(redis.call('HGET', key.plan .. plan, '')) or 1
+  local function lacks(template)
+    local target = targetOf(template)
+    if not target.group then return math.max(0, sandboxesOf(template) + 1 - target.max) end
+    if (redis.call('SCARD', key.sandboxes) + 1) * heaviest <= target.max then return 0 end
+    local taken, forGraders = loadOf(target.group)
+    if taken == 0 and target.max > 0 then return 0 end
+    return math.max(0, taken + target.weight + math.max(forGraders, target.forGraders) - target.max)
+  end
+
+  -- Sandboxes of the group that no rollout waits for, the oldest first: so many that without them one of this template has room. Nil:
+  -- there are not so many. An announced burst has no claim to its sandboxes either: any rollout that comes first gets them.
+  local function idleBeside(template)
+    local group, max, idle = targetOf(template).group, targetOf(template).max, {}
+    if not group or max == 0 then return nil end
+    local taken = loadOf(group)
+    local lacking = math.min(lacks(template), taken)
+    for _, member in ipairs(membersOf(group)) do
+      if member ~= template and Line.countGrantable(member) == 0 then
+        local found = redis.call('ZRANGE', key.ready .. member, 0, lacking - 1, 'WITHSCORES')
+        for index = 1, #found, 2 do
+          idle[#idle + 1] = { sandbox = found[index], sinceMs = tonumber(found[index + 1]), weight = targetOf(member).weight }
+        end
       end
     end
-    ofVersion[version] = sum
-    return sum
+    table.sort(idle, function(one, other) return one.sinceMs < other.sinceMs end)
+    local enough = {}
+    for _, one in ipairs(idle) do
+      if lacking <= 0 then break end
+      enough[#enough + 1], lacking = one.sandbox, lacking - one.weight
+    end
+    return lacking <= 0 and enough or nil
   end
 
-  local function environmentIsFull(target)
-    return redis.call('SCARD', key.sandboxes) >= target.max and sandboxesOf(target.version) >= target.max
+  -- No machine had room for its last start.
+  local function foundNoRoom(template)
+    return redis.call('HGET', key.breaker .. template, 'code') == 'unschedulable'
   end
 
+  local function isProven(template)
+    return Sandbox.standing(template) > 0 and not foundNoRoom(template)
+  end
+
+  -- A start that waits for room on a machine holds its slot as a pull does, so a template that found none has one at a time. Graders
+  -- need no such bound for all together: their share of the pool is one, and a policy's sandbox has shown that the image starts.
   local unproven
-  local function mayPull(template)
-    local isProven = Sandbox.standing(template) > 0
-    local most = isProven and slots.later or slots.first
+  local function mayPull(template, isForGrader)
+    local proven = isProven(template)
+    local most = foundNoRoom(template) and 1 or proven and slots.later or slots.first
     if redis.call('SCARD', key.starting .. template) >= most then return false end
-    if isProven then return true end
-    unproven = unproven or Pool.unprovenStarts(isChosen)
+    if proven or isForGrader then return true end
+    unproven = unproven or Pool.unprovenStarts(function(each) return isChosen(each) and not isProven(each) end)
     return unproven < slots.unproven
   end
 
-  local function hasRoom(template)
-    local target = targetOf(template)
-    if target.version then
-      return mayPull(template) and not environmentIsFull(target) and Breaker.mayStart(template)
-    end
-    local ready, starting, held = sizes(template)
-    return ready + starting + held < target.max and Breaker.mayStart(template)
+  local function mayStart(template, isForGrader)
+    return (not isChosen(template) or mayPull(template, isForGrader)) and Breaker.mayStart(template)
   end
 
+  -- Groups in which a rollout waits that needs more places than are free. Nothing else of the group starts before it: smaller ones
+  -- would take each place that becomes free, and it would wait forever.
+  local isHeld = {}
+
   -- A template without target is one that this controller cannot create.
-  local function isWaitedFor(template)
+  local function isWaitedFor(template, isForGrader)
+    local target = targetOf(template)
+    if not target or isHeld[target.group] then return false end
     local starting = redis.call('SCARD', key.starting .. template)
-    return targetOf(template) and starting < Line.countGrantable(template) and hasRoom(template)
+    if starting >= Line.countGrantable(template) or not mayStart(template, isForGrader) then return false end
+    if lacks(template) == 0 or idleBeside(template) then return true end
+    if target.group then isHeld[target.group] = true end
+    return false
+  end
+
+  local function makeRoom(template)
+    for _, sandbox in ipairs(lacks(template) > 0 and idleBeside(template) or {}) do Sandbox.drain(sandbox) end
   end
 
   -- Those of whom one waits are few, and in the order in which they came.
   local function firstGrader()
     for _, id in ipairs(redis.call('ZRANGE', key.graderWaiters, 0, 99)) do
       local template = Rollout.read(id, 'template')
-      if template and isWaitedFor(template) then return template, Rollout.runOf(id) end
+      if template and isWaitedFor(template, true) then return template, Rollout.runOf(id) end
     end
   end
 
@@ -129,6 +201,7 @@ script('reserve', function(ask)
     if not template then return nil end
     Line.passTurn(key.launchRuns, run)
     Line.passTurn(key.launchTemplates .. run, template)
+    makeRoom(template)
     return template, 'waiting', run
   end
 
@@ -155,7 +228,7 @@ script('reserve', function(ask)
         local minReady = math.min(target.max, math.max(target.minReady, announced))
         local full = minReady > 0 and fullness(template, minReady) or 1
         if full >= 1 then redis.call('SREM', key.lacking, template) end
-        if full < lowest and hasRoom(template) then
+        if full < lowest and not isHeld[target.group] and mayStart(template) and lacks(template) == 0 then
           found, lowest, reason = template, full, announced > target.minReady and 'announced' or 'refill'
         end
       end

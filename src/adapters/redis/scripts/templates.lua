@@ -19,22 +19,22 @@ script('announce', function(ask)
   return untilMs
 end)
 
--- A dataset row named its image: what controllers need to make the template of it. Chosen again, it starts its life again.
+-- A dataset row or a demand made a template: what controllers need to make it, too. Chosen again, it starts its life again.
 script('choose', function(ask)
-  redis.call('HSET', key.chosen, ask.template, ask.version .. ' ' .. ask.image)
+  redis.call('HSET', key.chosen, ask.template, ask.version .. ' ' .. ask.choice)
   redis.call('ZADD', key.choices, nowMs, ask.template)
   redis.call('PEXPIRE', key.chosen, Pool.choicesKeptMs)
   redis.call('PEXPIRE', key.choices, Pool.choicesKeptMs)
 end)
 
--- Templates that rows made: those chosen at `sinceMs` or later, or all. Who asks for all also has the idle ones forgotten.
+-- Templates that rows and demands made: those chosen at `sinceMs` or later, or all. Who asks for all also has the idle ones forgotten.
 script('list-chosen', function(ask)
   if not ask.sinceMs then Pool.forgetIdleChoices() end
 
   local rows = {}
   for _, template in ipairs(redis.call('ZRANGEBYSCORE', key.choices, ask.sinceMs or '-inf', '+inf')) do
-    local version, image = string.match(redis.call('HGET', key.chosen, template) or '', '^(%S+) (.+)$')
-    if version then rows[#rows + 1] = { template = template, version = version, image = image } end
+    local version, choice = string.match(redis.call('HGET', key.chosen, template) or '', '^(%S+) (.+)$')
+    if version then rows[#rows + 1] = { template = template, version = version, choice = choice } end
   end
   return { atMs = nowMs, templates = rows }
 end)

@@ -23,12 +23,12 @@ export const templates = {
     { template, run: Type.String(), count: Type.Integer(), lifeMs: Type.Integer() },
     orNothing(Type.Number()),
   ),
-  choose: contract({ template, version: Type.String(), image: Type.String() }, Nothing),
+  choose: contract({ template, version: Type.String(), choice: Type.String() }, Nothing),
   'list-chosen': contract(
     { sinceMs: Type.Optional(Type.Number()) },
     Type.Object({
       atMs: Type.Number(),
-      templates: list(Type.Object({ template, version: Type.String(), image: Type.String() })),
+      templates: list(Type.Object({ template, version: Type.String(), choice: Type.String() })),
     }),
   ),
   counts: contract({ templates: Type.Array(template) }, list(Counts)),

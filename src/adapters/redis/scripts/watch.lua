@@ -73,8 +73,16 @@ reading('watch', function(ask)
     return id and Rollout.read(id, 'environment')
   end
 
+  -- Of a template that a row or a demand made: for which version, and whether graders have it.
+  local function chosenOf(template)
+    local version, choice = string.match(redis.call('HGET', key.chosen, template) or '', '^(%S+) (.+)$')
+    return version, choice and string.find(choice, '"role":"grader"', 1, true) ~= nil
+  end
+
   local rows = {}
   for index, template in ipairs(templates) do
+    local chosenFor, isGraders
+    if not isKnown[template] then chosenFor, isGraders = chosenOf(template) end
     local failures, probe, certain, code, atMs =
       unpack(redis.call('HMGET', key.breaker .. template, 'failures', 'probe', 'certain', 'code', 'atMs'))
     local grantable = key.grantable .. template
@@ -88,7 +96,8 @@ reading('watch', function(ask)
       breaker = Breaker.breakerStateOf(template, failures, probe, certain),
       lastFailure = code and { code = code, agoMs = atMs and nowMs - atMs or 0 } or nil,
       environment = not isKnown[template] and environmentOf(template) or nil,
-      chosenFor = not isKnown[template] and string.match(redis.call('HGET', key.chosen, template) or '', '^%S+') or nil,
+      chosenFor = chosenFor,
+      isGraders = isGraders or nil,
     }
   end
 
@@ -136,6 +145,17 @@ end
 -- those silent longest are forgotten.
 script('tell-presence', function(ask)
   keepWord(key.processes, key.processesHeard, ask.process, ask.word, ask.keptMs, ask.most)
+end)
+
+-- How many gateways of the release before are here: they would grade a rollout without the amounts that its task demanded. One that
+-- has not said anything for `silentMs` is gone.
+reading('older-gateways', function(ask)
+  local older = 0
+  for _, process in ipairs(redis.call('ZRANGEBYSCORE', key.processesHeard, nowMs - ask.silentMs, '+inf')) do
+    local word = cjson.decode(redis.call('HGET', key.processes, process) or '{}')
+    if word.kind == 'gateway' and word.state ~= 'left' and not word.knowsDemands then older = older + 1 end
+  end
+  return older
 end)
 
 -- A process says where the events of a log are told.

@@ -20,6 +20,7 @@ const WatchedTemplate = Type.Object({
   lastFailure: Type.Optional(Type.Object({ code: Type.String(), agoMs: Type.Number() })),
   environment: Type.Optional(Type.String()),
   chosenFor: Type.Optional(Type.String()),
+  isGraders: Type.Optional(Type.Boolean()),
 });
 
 export const watch = {
@@ -44,6 +45,7 @@ export const watch = {
     { process: Type.String(), word: Type.String(), keptMs: Type.Integer(), most: Type.Integer() },
     Nothing,
   ),
+  'older-gateways': contract({ silentMs: Type.Integer() }, Type.Integer()),
   'tell-event-log': contract(
     { log: Type.String(), word: Type.String(), keptMs: Type.Integer(), most: Type.Integer() },
     Nothing,

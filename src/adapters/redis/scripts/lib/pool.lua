@@ -36,12 +36,12 @@ end
 local choiceIdleMs = 10 * 60 * 1000
 local choicesKeptMs = 24 * 3600 * 1000 -- where no controller is there to forget them
 
--- Starts under way of chosen templates of which no sandbox stands yet.
-local function unprovenStarts(isChosen)
+-- Starts under way of templates of which it is not known that they start.
+local function unprovenStarts(isUnproven)
   local starts = 0
   for _, sandbox in ipairs(redis.call('ZRANGE', key.starts, 0, -1)) do
     local template = redis.call('HGET', key.sandbox .. sandbox, 'template')
-    if template and isChosen(template) and Sandbox.standing(template) == 0 then starts = starts + 1 end
+    if template and isUnproven(template) then starts = starts + 1 end
   end
   return starts
 end
