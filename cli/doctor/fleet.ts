@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Static, Type } from 'typebox';
 import { Value } from 'typebox/value';
 import { FleetAnswer } from '#src/protocol/native/fleet.ts';
@@ -86,10 +87,28 @@ function examineRedis({ state, reason, redis }: Static<typeof Ready>['fleet_stat
   ];
 }
 
+/** A process that has just started is listed after its first heartbeat, which it sends within 2 s. */
+const firstHeartbeatMs = 5_000;
+const askAgainMs = 500;
+
+/** The fleet as soon as it lists a controller, at the latest after the time of a first heartbeat. */
+async function listProcesses(client: HttpClient): Promise<Listed> {
+  for (let waitedMs = 0; ; waitedMs += askAgainMs) {
+    const { status, body } = await client.send({ method: 'GET', path: '/v1/fleet' });
+    const fleet = parse(body);
+    if (status !== 200 || !Value.Check(FleetAnswer, fleet)) return { status, fleet: null };
+    const isComplete = fleet.processes.some(({ kind, state }) => kind === 'controller' && state !== 'left');
+    if (isComplete || waitedMs >= firstHeartbeatMs) return { status, fleet };
+    await sleep(askAgainMs);
+  }
+}
+
+/** `fleet` is null if this key may not read it. */
+type Listed = { readonly status: number; readonly fleet: Static<typeof FleetAnswer> | null };
+
 async function examineProcesses(client: HttpClient, version: string): Promise<readonly Finding[]> {
-  const { status, body } = await client.send({ method: 'GET', path: '/v1/fleet' });
-  const fleet = parse(body);
-  if (status !== 200 || !Value.Check(FleetAnswer, fleet))
+  const { status, fleet } = await listProcesses(client);
+  if (fleet === null)
     return [
       note('processes', `not shown to this key (${status})`, 'use a key with the scope native or fleet'),
     ];

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { request } from 'undici';
 import { run } from './support/processes.ts';
 import { release } from './support/release.ts';
@@ -20,7 +20,6 @@ beforeAll(async () => {
   await run('podman', ['pull', '--quiet', '--tls-verify=false', image]);
 });
 afterAll(async () => {
-  await run('podman', ['rm', '--force', '--time=10', '--ignore', name]);
   await run('podman', ['volume', 'rm', '--force', volume]);
   await run('podman', ['image', 'rm', '--force', image]);
   await rm(folder, { recursive: true });
@@ -56,7 +55,7 @@ const startPrivileged = () => start(['--privileged', `--volume=${volume}:/var/li
 const inside = async (...argv: readonly string[]) =>
   (await run('podman', ['exec', name, 'corral', ...argv])).stdout;
 
-const stop = () => run('podman', ['rm', '--force', '--time=20', name]);
+afterEach(() => run('podman', ['rm', '--force', '--time=20', '--ignore', name]));
 
 test('with the runtime’s own flags it refuses to start, and names the missing flags', async () => {
   const said = await refusalOf();
@@ -103,12 +102,10 @@ test('the first graded rollout comes within three minutes of its start, with the
   expect(tookS).toBeLessThan(180);
   expect(await inside('keys', 'create', 'trainer', '--scope', 'rft:tools')).toContain('corral_trainer_');
   expect(await inside('doctor')).toContain('/var/lib/corral');
-  await stop();
 });
 
 test('a second start on the same volume prints no key', async () => {
   expect(await startPrivileged()).not.toContain('first key');
-  await stop();
 });
 
 test('with the flags that the page names instead of --privileged, it starts with TLS and says that limits do not hold', async () => {
@@ -119,11 +116,9 @@ test('with the flags that the page names instead of --privileged, it starts with
   await run('podman', ['cp', `${name}:/var/lib/corral/tls/certificate.pem`, certificate]);
   const healthz = `https://localhost:${port}/healthz`;
   await run('curl', ['--silent', '--fail', '--cacert', certificate, healthz]);
-  await stop();
 });
 
 test('as another user than root it starts, and says that all processes of a sandbox are one user', async () => {
   const flags = ['--user=1000', '--security-opt=seccomp=unconfined', '--security-opt=unmask=ALL'];
   expect(await start(flags, '--no-tls')).toMatch(/isolation: +single-user .* not enforced/);
-  await stop();
 });
