@@ -93,7 +93,7 @@ describe('inside a sandbox of a node that is root', () => {
     const apart = { memory, diskBytes: 192 * mebibyte, diskApart: true, shmBytes: 80 * mebibyte } as const;
     const inside = await goInside(node, apart);
     const file = await inside.sh('head -c 160M /dev/zero > file && head -c 40M /dev/zero | tail | wc -c');
-    expect(file).toMatchObject({ oomKilled: false, stdout: { head: `${40 * mebibyte}\n` } });
+    expect(file).toMatchObject({ evidence: { outOfMemoryKills: 0 }, stdout: { head: `${40 * mebibyte}\n` } });
     expect(await inside.sh('rm file; head -c 70M /dev/zero > /dev/shm/file && echo held')).toMatchObject({
       stdout: { head: 'held\n' },
     });
