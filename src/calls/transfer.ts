@@ -135,7 +135,7 @@ async function admitOwn(
   throw refusal('rollout_closed', 'rollout' in admitted ? admitted.rollout : null);
 }
 
-/** No caller can use its id, because theirs hold no space. */
+/** No caller can use its id, because theirs hold no space. `lib/call.lua` recognizes a read by the start of its id. */
 function workOf(rollout: ResolvedRollout, tool: TransferTool, id: string, setup: boolean): Admissible {
   const { key, claim, environment, known, keyId } = rollout;
   const call = callId(`corral ${tool} ${id}`);

@@ -1,4 +1,4 @@
-import { sandboxId, type SandboxId } from '#src/model/ids.ts';
+import { callId, sandboxId, type SandboxId } from '#src/model/ids.ts';
 import { describe, expect, test } from 'vitest';
 import {
   admitOf,
@@ -34,6 +34,15 @@ describe('the begin of a grading', () => {
     expect(await begin()).toEqual({ kind: 'wait', for: 'calls' });
     expect((await world.fleet.calls.admit(admitOf(rollout, 'call-2'))).kind).toBe('barred');
     await world.fleet.calls.settle(settlementOf(key, 'call-1'));
+    expect((await begin()).kind).toBe('run');
+  });
+
+  test('waits for a read, but not for one whose gateway is probably gone', async () => {
+    const rollout = await world.active('a');
+    const read = { call: callId('corral get_file 1'), tool: 'get_file', digest: 'get_file', budget: null };
+    await world.fleet.calls.admit({ ...admitOf(rollout, 'call-2'), ...read });
+    expect(await begin()).toEqual({ kind: 'wait', for: 'calls' });
+    await world.step(minute / 2);
     expect((await begin()).kind).toBe('run');
   });
 

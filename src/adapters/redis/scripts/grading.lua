@@ -1,4 +1,4 @@
--- requires: ending, gateway, line, record, rollout, row, run, sandbox, setup, verdict
+-- requires: call, ending, gateway, line, record, rollout, row, run, sandbox, setup, verdict
 -- Gradings: one turn at a time, a score is stored once, and what can never be scored says why.
 
 -- Turns of a rollout. A platform asks for a grade three times before it drops the rollout: a grader that failed for a moment has
@@ -82,7 +82,7 @@ script('begin-grade', function(ask, _, redisRun)
   if ask.inSandbox and verdict == 'open' and (state == 'waiting' or isElsewhere) then return { kind = 'waiting' } end
   if state ~= 'grading' and Rollout.isOpen(state) then enterGrading() end
   if sandbox and Sandbox.isUnread(sandbox) then return { kind = 'wait', on = 'journal' } end
-  if redis.call('SCARD', key.inFlight .. id) > 0 then return { kind = 'wait', on = 'calls' } end
+  if Call.delaysGrade(id) then return { kind = 'wait', on = 'calls' } end
   if tonumber(gradeUntilMs or 0) > nowMs then return gradeBy == by and run() or { kind = 'wait', on = 'grader' } end
   if turnsUsed(id) >= turnsMax then return barUsedUp() end
   return beginTurn()

@@ -39,6 +39,20 @@ local function callEnded(id, call)
   redis.call('ZREM', key.callDeadlines, overdueName(id, call))
 end
 
+-- The gateway of a read that takes so long is probably gone: nothing settles it before its deadline, 10 minutes later.
+local readMs = 30 * 1000
+local readsName = 'corral get_file ' -- no caller's id has a space
+
+-- Whether a grade has to wait: for each call that may change something, and for reads that may still end.
+local function delaysGrade(id)
+  for _, call in ipairs(redis.call('SMEMBERS', key.inFlight .. id)) do
+    local isRead = string.sub(call, 1, #readsName) == readsName
+    local summary = isRead and read(id, call)
+    if not summary or nowMs - summary[3] < readMs then return true end
+  end
+  return false
+end
+
 -- What calls said, for graders that look at it: texts that come here cut, one of each kind a call, each behind a number
 -- that says how long it is as a whole. One for which there is no room leaves its number. Outputs leave a quarter to
 -- arguments: what a policy asked for says more than what it made its commands print.
@@ -126,6 +140,7 @@ return {
   overdueName = overdueName,
   callRuns = callRuns,
   callEnded = callEnded,
+  delaysGrade = delaysGrade,
   keepArguments = keepArguments,
   keepOutput = keepOutput,
   withdraw = withdraw,
