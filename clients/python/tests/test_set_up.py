@@ -45,9 +45,13 @@ async def test_set_up_that_is_running_when_its_sandbox_dies_is_lost_with_it(flee
         await rollout.write("calls", "x\n", setup=True)
         running = asyncio.create_task(rollout.exec("sleep 2; echo x >> calls; cat calls", setup=True))
         name = rollout.rollout_id
-        await asyncio.to_thread(
-            eventually, lambda: fleet.rollout(name, run).get("in_flight") == 1, "its set-up runs"
-        )
+
+        def is_running() -> bool:
+            # The upload before it may be in flight a moment longer than its answer takes.
+            calls = fleet.rollout(name, run).get("calls", [])
+            return any((each["tool"], each["state"]) == ("exec", "dispatched") for each in calls)
+
+        await asyncio.to_thread(eventually, is_running, "its set-up runs")
         await asyncio.to_thread(fleet.kill_sandbox_of, name)
         with pytest.raises(corral.Discarded) as lost:
             await running

@@ -21,7 +21,7 @@ const bound = limitMebibytes / 2;
 /** As far as its account may get: what is charged ends there, and nothing is killed for want of memory. */
 const accountedMebibytes = 144;
 /** Other programs of this machine take and return memory, too, but rarely in each of the moments that are compared. */
-const rounds = 3;
+const rounds = 8;
 
 let node: TestNode;
 let inside: Inside;
