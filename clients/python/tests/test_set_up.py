@@ -43,7 +43,7 @@ async def test_a_rollout_that_loses_its_sandbox_in_set_up_goes_on_with_the_same_
 async def test_set_up_that_is_running_when_its_sandbox_dies_is_lost_with_it(fleet: Fleet, run: str):
     async with corral.Rollout("counting", client=fleet.client(run)) as rollout:
         await rollout.write("calls", "x\n", setup=True)
-        running = asyncio.create_task(rollout.exec("sleep 2; echo x >> calls; cat calls", setup=True))
+        running = asyncio.create_task(rollout.exec("sleep 60; echo x >> calls; cat calls", setup=True))
         name = rollout.rollout_id
 
         def is_running() -> bool:
