@@ -31,6 +31,7 @@ describe('readConfig', () => {
       cgroupEvents: null,
       cgroupCpu: null,
       ownDiskMebibytes: null,
+      shmMebibytes: null,
       rehearseAfterMs: 10_000,
     });
   });

@@ -50,6 +50,8 @@ export type Config = {
   readonly cgroupCpu: string | null;
   /** What the sandbox may write, where its folders lie on a disk that others share; null: its disk is its own. */
   readonly ownDiskMebibytes: number | null;
+  /** Of `/dev/shm`, where a file may be larger than the disk; null: not said. */
+  readonly shmMebibytes: number | null;
   /** How long it stands idle before it rehearses. Whoever waits for a sandbox has bound it long before the usual ten seconds. */
   readonly rehearseAfterMs: number;
 };
@@ -92,6 +94,7 @@ function parse(env: NodeJS.ProcessEnv, ownFolder: string, complain: Complain): C
     cgroupEvents: env['CORRAL_CGROUP_EVENTS'] ?? null,
     cgroupCpu: env['CORRAL_CGROUP_CPU'] ?? null,
     ownDiskMebibytes: parsePositive(env, 'CORRAL_DISK_MIB', null, complain),
+    shmMebibytes: parsePositive(env, 'CORRAL_SHM_MIB', null, complain),
     rehearseAfterMs: parsePositive(env, 'CORRAL_REHEARSE_AFTER_MS', 10_000, complain),
   };
 }

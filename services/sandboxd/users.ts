@@ -34,6 +34,11 @@ const policyUmask = 0o022;
 /** Nothing that the others write is readable by anybody else. */
 const closedUmask = 0o077;
 
+/** A limit of the kernel for files anywhere, so also for those in shared memory. */
+function largestFileBytes({ ownDiskMebibytes, shmMebibytes }: Config): number | null {
+  return ownDiskMebibytes && Math.max(ownDiskMebibytes, shmMebibytes ?? 0) * 1024 * 1024;
+}
+
 export function processUser(config: Config, user: ProcessRole): ProcessUser {
   const umask = user === 'policy' ? policyUmask : closedUmask;
   const own = {
@@ -42,7 +47,7 @@ export function processUser(config: Config, user: ProcessRole): ProcessUser {
     umask,
     root: null,
     mostProcesses: null,
-    largestFileBytes: config.ownDiskMebibytes && config.ownDiskMebibytes * 1024 * 1024,
+    largestFileBytes: largestFileBytes(config),
     enter: nativeProgram(config, 'enter'),
     takesRoomOf: null,
   };

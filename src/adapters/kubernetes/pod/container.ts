@@ -1,6 +1,7 @@
 import type { V1Container, V1EnvVar, V1ResourceRequirements } from '@kubernetes/client-node';
 import { Failure } from '#src/failure/failure.ts';
 import type { NetworkClass, PodSettings, SandboxdInjection } from '#src/model/cluster.ts';
+import { usualShmBytes } from '#src/model/amounts.ts';
 import type { Template } from '#src/model/environment.ts';
 import type { CreateRequest } from '#src/ports/sandbox-provider.ts';
 import { foldersVariable } from '#src/protocol/sandboxd/folders-variable.ts';
@@ -106,6 +107,7 @@ function variables(
     CORRAL_LISTEN: `tcp:0.0.0.0:${port}`,
     CORRAL_USERS: users,
     CORRAL_DISK_MIB: String(Math.ceil(template.diskBytes / mebibyte)),
+    CORRAL_SHM_MIB: String(Math.ceil((template.shmBytes ?? usualShmBytes) / mebibyte)),
     CORRAL_PAYLOAD: places.payload,
     ...foldersVariable(template),
     CORRAL_POLICY_UID: String(ids.policy),
