@@ -7,12 +7,14 @@ import logging
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fleet import REPOSITORY, Fleet, eventually
 from harbor.models.trial.config import TaskConfig, TrialConfig
+from moments import LONG_S
 from scripted_agent import ScriptedAgent
 from small_tasks import (
     REWARD,
@@ -157,14 +159,21 @@ def test_two_processes_wait_for_one_run_of_the_controls(fleet: Fleet, run: str, 
 async def test_a_control_that_is_killed_in_the_middle_is_played_again(
     fleet: Fleet, run: str, tmp_path: Path, image: str
 ):
-    slow = f"sleep 4\n[ -s calls ]; echo $((1 - $?)) > {REWARD}\n"
+    slow = f"sleep 8\n[ -s calls ]; echo $((1 - $?)) > {REWARD}\n"
     job = asyncio.create_task(play_job([write_task(tmp_path, "proven", image, test=slow)], commands=["true"]))
+    since: dict[tuple[str, int], float] = {}
+
+    def is_verified(rollout: str) -> bool:
+        # A loss in what comes before, which is set-up, may heal.
+        told = fleet.rollout(rollout, run)
+        began = since.setdefault((rollout, len(told["calls"])), time.monotonic())
+        return told["in_flight"] == 1 and time.monotonic() - began > LONG_S
 
     def look() -> str | None:
         known = [each["rollout_id"] for each in controls(fleet, run)]
-        return next((each for each in known if fleet.rollout(each, run)["in_flight"] == 1), None)
+        return next((each for each in known if is_verified(each)), None)
 
-    control = await asyncio.to_thread(eventually, look, "a control runs")
+    control = await asyncio.to_thread(eventually, look, "a control is verified")
     fleet.kill_sandbox_of(control)
     assert await rewards(await job) == [0]
     assert len(controls(fleet, run)) == 3
