@@ -63,6 +63,10 @@ missing_for_tests() {
   # The codes of gallery/icd10 are a package of Python's.
   python3 -m pip --version >/dev/null 2>&1 || echo python3-pip
   [ -x /usr/bin/git ] || echo git
+  # What fetches images of registries; a fleet without it says so, and runs all other sandboxes.
+  command -v skopeo >/dev/null || echo skopeo
+  # A registry of images, on the loopback.
+  command -v docker-registry >/dev/null || echo docker-registry
   missing_compilers
 }
 

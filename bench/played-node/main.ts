@@ -97,6 +97,7 @@ await serve(
     limitations: [],
     isolation: 'none: no sandbox is real',
     data: nothingBuilt,
+    images: { hold: () => Promise.resolve(null), stop: () => Promise.resolve() },
   }),
   { debug: silent, info: silent, warn: console.warn, error: console.error },
 );

@@ -10,8 +10,10 @@ import { closedMode, homeMode, isOutside, isRoomFor, openMode, sharedMode } from
 
 /** Where such a root is made, and of what. */
 export type OverlaySite = {
-  /** The folder of the image. */
+  /** Where the image's files can be read. */
   readonly path: string;
+  /** The folders that it is made of, the uppermost first. */
+  readonly layers: readonly string[];
   readonly stageFolder: string;
   readonly idBase: number;
 };
@@ -34,7 +36,7 @@ export function stageOverlay(made: Made, payloadFolder: string, site: OverlaySit
   const skeleton = { kind: 'folder', from: folder.skeleton, at: at('skeleton') } as const;
   const all: readonly StagedMount[] = [disk, graderDisk, skeleton, terminals, ...staged];
   writeFileSync(folder.fstab, fstabOf(all), { mode: 0o600 });
-  for (const place of [...all.map((each) => each.at), ...['image', 'root', 'grader'].map(at)])
+  for (const place of [...all.map((each) => each.at), ...['root', 'grader'].map(at)])
     mkdirSync(place, { recursive: true });
   const overlay = {
     at: at('root'),
@@ -58,7 +60,7 @@ export function stageOverlay(made: Made, payloadFolder: string, site: OverlaySit
   };
   return {
     root,
-    mounts: { fstab: folder.fstab, disk: { image: path, user: made.image.user, stage: stageFolder } },
+    mounts: { fstab: folder.fstab, disk: { layers: site.layers, user: made.image.user, stage: stageFolder } },
   };
 }
 
