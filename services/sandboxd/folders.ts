@@ -8,7 +8,7 @@ import { log } from './log.ts';
  * groups of policy and grader: as a member it may enter their folders, and hand the group a folder of its own making.
  *
  *   the workspace      policy:policy 0770, and so the template's folders; one that is the image's WORKDIR stays as it is
- *   /tmp, /dev/shm     everybody's, sticky
+ *   /tmp, /dev/shm     writable for all users, sticky
  *   the grader's       root:root 0711, in it a folder for each turn, root:grader 2770: the policy can neither list nor
  *                      enter nor replace it, because nothing on the way there is the policy's to write
  */
@@ -49,7 +49,7 @@ export function prepareFolders(config: Config): void {
   attempt(() => process.setgroups?.([...(process.getgroups?.() ?? []), policyGid, graderGid]));
   for (const folder of temporaryFolders) {
     attempt(() => {
-      // A pod's empty volume is everybody's to write and to delete in.
+      // In a pod's empty volume every user may write and delete.
       if ((statSync(folder).mode & temporaryMode) !== temporaryMode) chmodSync(folder, temporaryMode);
     });
   }

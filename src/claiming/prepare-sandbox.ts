@@ -19,7 +19,7 @@ import {
   protocolVersion,
 } from '../protocol/sandboxd/wire.ts';
 import { type Attempt, type RetryDeps, retrying } from '../waiting/retries.ts';
-import { Turns } from '../waiting/turns.ts';
+import { ConcurrencyLimit } from '../waiting/concurrency-limit.ts';
 import { retryPolicies } from '../waiting/retry-policies.ts';
 import { requirementsUnmet } from '../failure/requirements-unmet.ts';
 import { sandboxDemands } from './kept-demands.ts';
@@ -78,7 +78,7 @@ const killGraceMs = 10_000;
 export class SandboxPreparation {
   readonly #deps: PrepareDeps;
   readonly #underway = new Map<string, Promise<Prepared>>();
-  readonly #replays = new Turns(replaysAtOnce);
+  readonly #replays = new ConcurrencyLimit(replaysAtOnce);
 
   constructor(deps: PrepareDeps) {
     this.#deps = deps;
@@ -114,7 +114,7 @@ export class SandboxPreparation {
   /** What fleet state says, or cannot say now, is not the sandbox's doing. */
   async #heal(rollout: RolloutRecord, target: SandboxTarget & Epoch): Promise<Prepared> {
     try {
-      await this.#replays.take(() => replaySetup(this.#deps, rollout, target));
+      await this.#replays.run(() => replaySetup(this.#deps, rollout, target));
       return accepted(rollout, target);
     } catch (thrown) {
       if (!(thrown instanceof LinkError)) throw thrown;

@@ -67,8 +67,8 @@ function checkImage(text: string | null, { field, allow, permitted }: ImageOfRow
 }
 
 /**
- * A folder of this machine is let in by a pattern that says `rootfs:` and by no other: who allows every image (`*`) means
- * those of registries, and not that whoever sends rows may look into any folder here.
+ * Only a pattern that begins with `rootfs:` allows a folder of this machine. `*` allows every image of a registry, but a row must not
+ * open any folder here.
  */
 function forKind({ kind }: Image, allow: readonly string[]): readonly string[] {
   return kind === 'rootfs' ? allow.filter((pattern) => pattern.startsWith('rootfs:')) : allow;
@@ -79,7 +79,7 @@ const hint = ({ kind }: Image) =>
     ? ', as a pattern that begins with rootfs:'
     : '; on one machine an image can only be a folder (rootfs:PATH)';
 
-/** Whoever sends rows may choose among folders and images, never this machine's own programs. */
+/** A row may name a folder or an image, but never this machine's own programs. */
 function wellFormed(image: Image): Image | null {
   switch (image.kind) {
     case 'host':

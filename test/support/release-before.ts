@@ -23,15 +23,16 @@ export type ReleaseBefore = {
   readonly remove: () => Promise<void>;
 };
 
-/** Null: this checkout has no history, so that release is not there. */
+/** Null: this checkout has no history, so that release is not there. The tests that need it are skipped then, which it says. */
 export async function unpackReleaseBefore(): Promise<ReleaseBefore | null> {
   const folder = await mkdtemp(join(tmpdir(), 'corral-before-'));
   const remove = () => rm(folder, { recursive: true, force: true });
   const archive = join(folder, 'sources.tar');
   try {
     await run('git', ['archive', '--output', archive, await previousCommit(), 'src'], { cwd: root });
-  } catch {
+  } catch (error) {
     await remove();
+    console.warn('SKIPPED: tests with the release before need its commit; fetch the history', error);
     return null;
   }
   await run('tar', ['-xf', archive, '-C', folder]);

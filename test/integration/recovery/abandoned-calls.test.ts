@@ -177,14 +177,14 @@ test('a call whose environment nobody knows any more is settled too, as what nob
   expect(await world.record('a')).toMatchObject({ discarded: { code: 'outcome_unknown' }, inFlight: 0 });
 });
 
-test('a file transfer whose gateway died holds its rollout no longer', async () => {
-  await using world = await RecoveryWorld.start();
+async function withUploadOfADeadGateway(upload: string): Promise<RecoveryWorld> {
+  const world = await RecoveryWorld.start();
   await world.ready();
   await world.core.sh('a', 'c1', 'echo one');
   const { key } = await world.record('a');
   await world.core.state.calls.admit({
     key,
-    call: callId('corral put_file 1'),
+    call: callId(`corral put_file ${upload}`),
     tool: 'put_file',
     digest: 'put_file',
     timeoutMs: minute,
@@ -192,26 +192,18 @@ test('a file transfer whose gateway died holds its rollout no longer', async () 
     budget: null,
     activation: null,
   });
+  return world;
+}
+
+test('a file transfer whose gateway died holds its rollout no longer', async () => {
+  await using world = await withUploadOfADeadGateway('1');
   expect(await world.settleOverdue()).toEqual({ settled: 1 });
   expect(await world.record('a')).toMatchObject({ inFlight: 0, discarded: null });
   expect(await world.core.grade('a', 'yes', ['c1'])).toMatchObject({ score: 1 });
 });
 
 test('an upload that is sent again ends the try whose gateway died in it, and the rollout can be graded', async () => {
-  await using world = await RecoveryWorld.start();
-  await world.ready();
-  await world.core.sh('a', 'c1', 'echo one');
-  const { key } = await world.record('a');
-  await world.core.state.calls.admit({
-    key,
-    call: callId('corral put_file u-1'),
-    tool: 'put_file',
-    digest: 'put_file',
-    timeoutMs: minute,
-    idleMs: minute,
-    budget: null,
-    activation: null,
-  });
+  await using world = await withUploadOfADeadGateway('u-1');
   const upload = () =>
     world.core.wired.core.putFile(
       caller,

@@ -480,7 +480,7 @@ describe('a rollout that heals is not graded', () => {
     });
   });
 
-  test('by the replay of the sandbox before, while it stands in line', async () => {
+  test('although the sandbox before had a whole replay, while the rollout waits in line', async () => {
     await world.reset();
     await world.supply(2);
     await setUp('s1');

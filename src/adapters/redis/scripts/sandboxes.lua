@@ -92,11 +92,10 @@ script('withdraw-sandbox', function(ask)
   return true
 end)
 
--- The one door of loss, for whoever knows that a sandbox is gone (without one: `Ending.lose`). Before its rollout's first dispatch it is
--- swapped silently; so it is between two calls of set-up, which is replayed in the next sandbox, before the first call that is not set-up.
--- After it the rollout is discarded, for good. `brokenReason`: this cause is the doing of what its calls ran, by `brokenBy` in
--- failure/codes.ts, which the store asks whoever tells of the loss; what they left running in the background does it as well as they do,
--- so it is not asked whether one is in flight.
+-- Every lost sandbox is reported here (a loss without a sandbox: `Ending.lose`). Before its rollout's first dispatch it is swapped
+-- silently. Between two calls of set-up, before the first other call, it is swapped too, and set-up is replayed in the next sandbox.
+-- After that call the rollout is discarded for good. `brokenReason`: the calls of the rollout caused this loss, by `brokenBy` in
+-- failure/codes.ts. Programs that they left in the background can cause it as well, so it does not matter whether a call is in flight.
 script('lose', function(ask, _, redisRun)
   local sandbox, cause, evidence, brokenReason = ask.sandbox, ask.cause, ask.evidence, ask.brokenReason
   local phase, currentBoot, id = unpack(redis.call('HMGET', key.sandbox .. sandbox, 'phase', 'boot', 'owner'))

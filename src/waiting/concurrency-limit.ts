@@ -1,5 +1,5 @@
-/** So much work at once; the rest waits for its turn, first come first served. */
-export class Turns {
+/** Runs at most `atOnce` pieces of work at the same time. The others wait, first come first served. */
+export class ConcurrencyLimit {
   #free: number;
   readonly #waiting: (() => void)[] = [];
 
@@ -7,7 +7,7 @@ export class Turns {
     this.#free = atOnce;
   }
 
-  async take<Result>(work: () => Promise<Result>): Promise<Result> {
+  async run<Result>(work: () => Promise<Result>): Promise<Result> {
     if (this.#free === 0) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     else this.#free -= 1;
     try {

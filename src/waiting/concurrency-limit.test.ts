@@ -1,18 +1,18 @@
 import { expect, test } from 'vitest';
-import { Turns } from './turns.ts';
+import { ConcurrencyLimit } from './concurrency-limit.ts';
 
-test('so much work runs at once, and each end lets the next begin, also one that fails', async () => {
-  const turns = new Turns(2);
+test('at most two run at once, and each end, also a failure, lets the next begin', async () => {
+  const limit = new ConcurrencyLimit(2);
   const begun: string[] = [];
   const ends = new Map<string, PromiseWithResolvers<void>>();
-  const take = (name: string) =>
-    turns.take(() => {
+  const run = (name: string) =>
+    limit.run(() => {
       begun.push(name);
       const end = Promise.withResolvers<void>();
       ends.set(name, end);
       return end.promise;
     });
-  const [a, b, c, d] = [take('a'), take('b'), take('c'), take('d')];
+  const [a, b, c, d] = [run('a'), run('b'), run('c'), run('d')];
   expect(begun).toEqual(['a', 'b']);
   ends.get('b')?.reject(new Error('broke off'));
   await expect(b).rejects.toThrow('broke off');
