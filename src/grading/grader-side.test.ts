@@ -40,6 +40,12 @@ describe('a demand that is not what the policy’s sandbox has, because a policy
     ['none', null],
     ['no JSON', '{'],
   ])('%s', (_what, needs) => {
-    expect(() => sideOf(needs)).toThrow(/does not have what it says that its task demands/);
+    expect(() => sideOf(needs)).toThrow(
+      expect.objectContaining({
+        message: expect.stringContaining('does not have what it says that its task demands'),
+        code: 'grader_failed',
+        evidence: expect.objectContaining({ suspected: 'command' }),
+      }),
+    );
   });
 });

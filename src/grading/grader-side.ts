@@ -8,14 +8,14 @@ import { noTags } from '../model/rollout.ts';
 import type { ClaimRequest } from '../ports/fleet/claims.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { GradeJob } from './job.ts';
-import { brokenProtocol } from './run-command-grader.ts';
+import { brokenProtocol, suspiciousFailure } from './run-command-grader.ts';
 
 type Graded = Pick<GradeJob, 'environment' | 'item' | 'turn'> & {
   readonly claim: Pick<GradeJob['claim'], 'face' | 'version'>;
   readonly rollout: Pick<RolloutRecord, 'owner' | 'itemKey' | 'needs' | 'template'>;
 };
 
-/** Renewed each second while somebody works there: whoever died has let it go this long after. */
+/** A gateway that grades renews it each second. If the gateway dies, the sandbox is removed after this time. */
 const graderIdleMs = 60_000;
 
 /** The rollout's other side: its sandbox knows no task, has what the task demands, and lives no longer than the grade may take. */
@@ -60,8 +60,8 @@ export function graderSide({ environment, claim, rollout, item, turn }: Graded):
 }
 
 /**
- * After Redis was lost, the demands are what the policy's sandbox has told, and its template is what the provider says: a policy with
- * root's rights may have changed the former.
+ * After Redis was lost, the demands come from the policy's sandbox, and its template from the provider. A policy with root's rights may
+ * have changed the demands, so a contradiction is marked as what it may have caused.
  */
 function amountsOf(
   { needs, template }: Pick<RolloutRecord, 'needs' | 'template'>,
@@ -71,5 +71,8 @@ function amountsOf(
   const amounts = demandedAmounts(needs);
   const again = chooseAgain(environment, item, amounts);
   if (again === null || again.template.digest === template) return amounts;
-  throw brokenProtocol('its sandbox does not have what it says that its task demands');
+  throw suspiciousFailure(
+    'the sandbox of the rollout does not have what it says that its task demands',
+    'EBADMSG',
+  );
 }
