@@ -21,6 +21,21 @@ test('a sandbox that cannot be asked now may be asked again by a repeat', async 
   await expect(ask(away)).rejects.toMatchObject({ code: 'sandboxd_unreachable', retry: 'yes' });
 });
 
+async function* broken() {
+  yield Buffer.from('half');
+  throw new LinkError(away);
+}
+
+test('so may one whose connection breaks in the middle of the output', async () => {
+  const output = await outputOf(
+    { link: { output: async () => broken() } },
+    fakeRollout(),
+    callId('c1'),
+    'stdout',
+  );
+  await expect(Array.fromAsync(output)).rejects.toMatchObject({ code: 'sandboxd_unreachable', retry: 'yes' });
+});
+
 test('of a lost rollout the loss is told, and of one that is over that nothing is kept', async () => {
   const lost = { code: 'sandbox_lost', cause: 'evicted', suspected: null, evidence: {}, atMs: 0 } as const;
   await expect(ask(away, fakeRollout({ discarded: lost }))).rejects.toMatchObject({ code: 'sandbox_lost' });

@@ -62,13 +62,28 @@ export async function outputOf(
   if (rollout.discarded !== null) throw refusal(rollout.discarded.code, rollout, 'yes');
   if (isOver(rollout.state)) throw expired(call);
   try {
-    return await link.output(targetOf(rollout), call, stream, AbortSignal.timeout(outputMs));
+    return untilItBreaks(
+      await link.output(targetOf(rollout), call, stream, AbortSignal.timeout(outputMs)),
+      call,
+    );
   } catch (thrown) {
-    if (!(thrown instanceof LinkError)) throw thrown;
-    if (thrown.trouble.kind === 'refused') throw expired(call);
-    const message = `the output was not fetched: ${thrown.message}; send the call again`;
-    throw sandboxdUnreachable(message, { admitted: 'yes', cause: thrown });
+    throw notFetched(thrown, call);
   }
+}
+
+async function* untilItBreaks(bytes: AsyncIterable<Uint8Array>, call: CallId): AsyncIterable<Uint8Array> {
+  try {
+    yield* bytes;
+  } catch (thrown) {
+    throw notFetched(thrown, call);
+  }
+}
+
+function notFetched(thrown: unknown, call: CallId): unknown {
+  if (!(thrown instanceof LinkError)) return thrown;
+  if (thrown.trouble.kind === 'refused') return expired(call);
+  const message = `the output was not fetched: ${thrown.message}; send the call again`;
+  return sandboxdUnreachable(message, { admitted: 'yes', cause: thrown });
 }
 
 const expired = (call: CallId) =>

@@ -170,14 +170,20 @@ async function* settlingAtEnd(
   try {
     yield* bytes;
     end = 'done';
+  } catch (thrown) {
+    throw failureOf(thrown);
   } finally {
     await settleTransfer(deps, work, end);
   }
 }
 
-/** Settles a transfer that failed; a path that is wrong for its user is the caller's own mistake. */
 async function failed(deps: TransferDeps, work: Admissible, thrown: unknown): Promise<unknown> {
   await settleTransfer(deps, work, 'broken_off');
+  return failureOf(thrown);
+}
+
+/** A path that is wrong for its user is the caller's own mistake. */
+function failureOf(thrown: unknown): unknown {
   if (!(thrown instanceof LinkError)) return thrown;
   const { trouble } = thrown;
   if (trouble.kind === 'refused' && trouble.code === 'file_error') {

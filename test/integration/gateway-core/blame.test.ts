@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
 import { rolloutId } from '#src/model/ids.ts';
 import { answering } from '#test/fakes/sandbox-link.ts';
+import { LinkError } from '#src/ports/sandbox-link.ts';
 import { caller, CoreWorld } from '#test/support/core-world.ts';
 
 const never = () => new Promise<never>(() => undefined);
@@ -192,3 +193,19 @@ test('an answered call’s event names the life that it was sent to and the life
   await world.sh('trace_1', 'call_1', 'echo');
   expect(world.events).toMatchObject([{ epoch: { boot: 'boot-1' }, evidence: { boot_after: 'boot-1' } }]);
 });
+
+test('a file that breaks off in the middle names its sandbox, which a policy can keep from answering', async () => {
+  await using world = await CoreWorld.start();
+  await world.ready();
+  await world.sh('trace_1', 'call_1', 'echo');
+  world.link.getFile = async () => half();
+  const ref = { rollout: rolloutId('trace_1'), attempt: null };
+  const from = { path: 'a', user: 'policy', form: 'file', mostBytes: 1_000 } as const;
+  const bytes = await world.wired.core.getFile(caller, ref, from);
+  await expect(Array.fromAsync(bytes)).rejects.toMatchObject({ code: 'sandboxd_unreachable' });
+});
+
+async function* half() {
+  yield Buffer.from('half');
+  throw new LinkError({ kind: 'maybe_sent', detail: 'reset' });
+}
