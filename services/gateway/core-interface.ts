@@ -6,6 +6,8 @@ import type { Requirements, TaskDigest, UnmetRequirement } from '#src/model/requ
 import type { RolloutTags } from '#src/model/rollout.ts';
 import type { Written } from '#src/model/written.ts';
 import type { Exec, ToolCall } from '#src/calls/plan-call.ts';
+import type { Progress } from '#src/calls/follow-call.ts';
+import type { StdinPiece } from '#src/calls/give-stdin.ts';
 import type { CallResult } from '#src/calls/work.ts';
 import type { Caller, RolloutRef } from '#src/claiming/resolve-rollout.ts';
 import type { EnvironmentReference } from '#src/claiming/pinned-environments.ts';
@@ -17,9 +19,9 @@ import type { ControlReply, Standing } from '#src/ports/fleet/controls.ts';
 import type { CallSummary, RolloutRecord } from '#src/ports/fleet/records.ts';
 import type { Verdict } from '#src/failure/verdict.ts';
 import type { FileIn, FileOut } from '#src/ports/sandbox-link.ts';
-import type { FileReply, OutputStream } from '#src/protocol/sandboxd/wire.ts';
+import type { FileReply, OutputStream, StdinReply, StreamOffsets } from '#src/protocol/sandboxd/wire.ts';
 
-export type { CallResult, Caller, Grade, RolloutRef };
+export type { CallResult, Caller, Grade, Progress, RolloutRef };
 
 /** `name` or `name@version`; the core pins a version for the run. */
 export type EnvironmentRef = EnvironmentReference;
@@ -85,14 +87,31 @@ export interface GatewayCore {
   prewarm(caller: Caller, request: Prewarm): Promise<Prewarmed>;
   toolCall(caller: Caller, request: ToolCallRequest): Promise<CallResult>;
   exec(caller: Caller, request: ExecRequest): Promise<CallResult>;
+  /** Sends a command that streams. Resolves as soon as it was sent; what comes of it is followed. */
+  begin(caller: Caller, request: ExecRequest): Promise<void>;
   attach(caller: Caller, rollout: RolloutRef, call: CallId, waitMs: number): Promise<CallResult>;
-  /** A stream of a settled call of which more is kept than its result has. */
+  /** What a call prints beyond `from`, as it prints it, and its result. What attaching throws is thrown among it. */
+  follow(
+    caller: Caller,
+    rollout: RolloutRef,
+    call: CallId,
+    asked: { readonly from: StreamOffsets; readonly waitMs: number; readonly gone: AbortSignal },
+  ): Promise<AsyncIterable<Progress>>;
+  /** Gives a command that was sent with an open stdin a piece of it. */
+  giveStdin(
+    caller: Caller,
+    rollout: RolloutRef,
+    call: CallId,
+    piece: StdinPiece,
+    waitMs: number,
+  ): Promise<StdinReply>;
+  /** A stream of a settled call of which more is kept than its result has; null: the policy broke the sandbox that kept it. */
   output(
     caller: Caller,
     rollout: RolloutRef,
     call: CallId,
     stream: OutputStream,
-  ): Promise<AsyncIterable<Uint8Array>>;
+  ): Promise<AsyncIterable<Uint8Array> | null>;
   /** A call that has not begun never will. */
   cancel(caller: Caller, rollout: RolloutRef, call: CallId): Promise<Cancelled>;
   grade(caller: Caller, request: GradeRequest): Promise<GradeResult>;

@@ -1,7 +1,9 @@
-import { type AttachDeps, attachToCall, outputOf } from '#src/calls/attach.ts';
+import { type AttachDeps, attachToCall, outputOf, recordedCall } from '#src/calls/attach.ts';
 import { cancelCall } from '#src/calls/cancel.ts';
+import { followCall, type FollowDeps } from '#src/calls/follow-call.ts';
+import { giveStdin, type StdinDeps } from '#src/calls/give-stdin.ts';
 import { type CommandBounds, planExec, planToolCall } from '#src/calls/plan-call.ts';
-import { runCall, type RunCallDeps } from '#src/calls/run-call.ts';
+import { beginCall, runCall, type RunCallDeps } from '#src/calls/run-call.ts';
 import { getFile, putFile, type TransferDeps } from '#src/calls/transfer.ts';
 import type { Work } from '#src/calls/work.ts';
 import {
@@ -13,12 +15,14 @@ import {
   type OpenDeps,
   openRollout,
 } from '#src/claiming/resolve-rollout.ts';
+import { targetOf } from '#src/claiming/target.ts';
 import { prewarm, type PrewarmDeps } from '#src/claiming/prewarm.ts';
 import { type GradeDeps, gradeRollout } from '#src/grading/grade-rollout.ts';
 import { planBrought, stopWhatRuns, storeBrought, planGrade } from '#src/grading/plan-grade.ts';
 import { voidRollout } from '#src/lifecycle/voids.ts';
 import { verdictOf } from '#src/failure/verdict.ts';
 import type { Face } from '#src/model/face.ts';
+import type { CallId } from '#src/model/ids.ts';
 import type { EnvironmentCatalog } from '#src/model/environment.ts';
 import type { FleetEvent } from '#src/ports/event-log.ts';
 import type { ControlKey, ControlStore } from '#src/ports/fleet/controls.ts';
@@ -26,6 +30,7 @@ import type { LifecycleStore } from '#src/ports/fleet/lifecycle.ts';
 import type { RolloutRecord } from '#src/ports/fleet/records.ts';
 import type { WorkMetrics } from '#src/ports/gateway-metrics.ts';
 import { Failure } from '#src/failure/failure.ts';
+import type { OutputStream } from '#src/protocol/sandboxd/wire.ts';
 import { isOver } from '#src/model/rollout.ts';
 import { Deadline, inTime } from '#src/waiting/deadline.ts';
 import { retrying } from '#src/waiting/retries.ts';
@@ -48,7 +53,11 @@ export type GatewayCoreDeps = {
   readonly resolve: ResolveDeps;
   readonly open: OpenDeps;
   readonly prewarm: PrewarmDeps;
-  readonly calls: RunCallDeps & TransferDeps & AttachDeps & { readonly timings: CommandBounds };
+  readonly calls: RunCallDeps &
+    TransferDeps &
+    AttachDeps &
+    FollowDeps &
+    StdinDeps & { readonly timings: CommandBounds };
   readonly grading: GradeDeps;
   readonly lifecycle: LifecycleStore;
   readonly controls: ControlStore;
@@ -93,6 +102,15 @@ export function gatewayCore(deps: GatewayCoreDeps): GatewayCore {
     deps.resolve.rolloutCache.remember(rollout.key, rollout);
     if (result.replayed) deps.work.replayed(face);
     return result;
+  }
+
+  async function attaching(caller: Caller, ref: RolloutRef, call: CallId, deadline: Deadline) {
+    const record = await held(deadline, () => find(caller, ref));
+    const rollout = await held(deadline, () => resolveRecord(deps.resolve, caller, record));
+    const recorded = await held(deadline, () => recordedCall(deps.calls, record.key, call));
+    const result = held(deadline, () => attachToCall(deps.calls, rollout, record, recorded, deadline));
+    result.catch(() => undefined);
+    return { record, result };
   }
 
   async function viewOf(record: RolloutRecord, ahead: number | null = null): Promise<RolloutView> {
@@ -141,11 +159,28 @@ export function gatewayCore(deps: GatewayCoreDeps): GatewayCore {
       const rollout = await held(deadline, () => resolveRollout(deps.resolve, caller, ref, null));
       return run(caller.face, rollout, planExec(rollout, exec, deps.calls.timings), deadline);
     },
+    async begin(caller, request) {
+      const { rollout: ref, waitMs, ...exec } = request;
+      const deadline = deadlineIn(waitMs);
+      const rollout = await held(deadline, () => resolveRollout(deps.resolve, caller, ref, null));
+      const work = planExec(rollout, exec, deps.calls.timings);
+      await held(deadline, () => beginCall(deps.calls, work, deadline));
+      deps.resolve.rolloutCache.remember(rollout.key, rollout);
+    },
     async attach(caller, ref, call, waitMs) {
+      return (await attaching(caller, ref, call, deadlineIn(waitMs))).result;
+    },
+    async follow(caller, ref, call, { from, waitMs, gone }) {
+      const deadline = deadlineIn(waitMs);
+      const { record, result } = await attaching(caller, ref, call, deadline);
+      const target = record.epoch === null ? null : targetOf(record);
+      const open = (stream: OutputStream) => outputOf(deps.calls, record, call, stream);
+      return followCall(deps.calls, { target, call, from, result, open }, gone);
+    },
+    async giveStdin(caller, ref, call, piece, waitMs) {
       const deadline = deadlineIn(waitMs);
       const record = await held(deadline, () => find(caller, ref));
-      const rollout = await held(deadline, () => resolveRecord(deps.resolve, caller, record));
-      return held(deadline, () => attachToCall(deps.calls, rollout, record, call, deadline));
+      return giveStdin(deps.calls, record, call, piece, deadline);
     },
     async output(caller, ref, call, stream) {
       return outputOf(deps.calls, await find(caller, ref), call, stream);

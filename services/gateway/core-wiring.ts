@@ -1,5 +1,5 @@
 import canonicalize from 'canonicalize';
-import { attachToCall } from '#src/calls/attach.ts';
+import { attachToCall, recordedCall } from '#src/calls/attach.ts';
 import type { CallResult } from '#src/calls/work.ts';
 import { DependencyProbes } from '#src/calls/probe-dependencies.ts';
 import { Confirmations } from '#src/calls/confirmations.ts';
@@ -172,8 +172,10 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
     evaluate: (job) => evaluateJob(evaluating, job),
     toKeep: (job, evaluation) => toKeep(keeping, job, evaluation),
     whyNot: (job, reason) => whyNoScore(evaluating, job, reason),
-    awaitCall: (work, rollout, call, deadline) =>
-      attachToCall(calling, { ...work, key: rollout.key, known: true }, rollout, call, deadline),
+    awaitCall: async (work, rollout, call, deadline) => {
+      const recorded = await recordedCall(calling, rollout.key, call);
+      return attachToCall(calling, { ...work, key: rollout.key, known: true }, rollout, recorded, deadline);
+    },
     clock,
     random,
     work,

@@ -26,6 +26,7 @@ import { fileRoutes } from './native/file-routes.ts';
 import { type FleetRoutesDeps, fleetRoutes } from './native/fleet-routes.ts';
 import { prewarmRoutes, rolloutRoutes } from './native/rollout-routes.ts';
 import { type RunRoutesDeps, runRoutes } from './native/run-routes.ts';
+import { streamRoutes } from './native/stream-routes.ts';
 import { type LoopLag, measureLoopLag, type Need, operationRoutes, type Operations } from './operations.ts';
 import { rftRoutes } from './rft/routes.ts';
 
@@ -146,6 +147,9 @@ async function addFaces(app: App, parts: GatewayParts, gate: HoldGate): Promise<
       eventRoutes(native, parts.events);
       environmentRoutes(native, parts.core);
       await native.register(async (files) => fileRoutes(files, parts.core, parts.fileBytes));
+      const onFailure = listenerOf(parts.log, parts.metrics);
+      const { clock } = parts.authentication;
+      await native.register(async (streams) => streamRoutes(streams, { core: parts.core, clock, onFailure }));
     },
     { prefix: '/v1' },
   );
@@ -159,8 +163,9 @@ async function addFaces(app: App, parts: GatewayParts, gate: HoldGate): Promise<
   );
 }
 
-/** Answers a held request at once. The rest of an incomplete body is not read. */
+/** Answers a held request at once. The rest of an incomplete body is not read. A stream that has begun can only break off. */
 function cutOff(request: FastifyRequest, reply: FastifyReply, failure: Failure): void {
+  if (reply.raw.headersSent) return void reply.raw.destroy();
   reply.raw.once('close', () => request.raw.destroy());
   request.state?.inHand?.failed(failure);
   void reply.header('connection', 'close').send(failure);

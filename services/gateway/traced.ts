@@ -86,6 +86,13 @@ function tracedCore(core: GatewayCore, tracer: Tracer): GatewayCore {
       serve('tool_call', ofCall(caller, asked), () => core.toolCall(caller, asked), outcomeOf),
     exec: (caller, asked) =>
       serve('tool_call', ofCall(caller, asked), () => core.exec(caller, asked), outcomeOf),
+    begin: (caller, asked) =>
+      serve(
+        'tool_call',
+        ofCall(caller, asked),
+        () => core.begin(caller, asked),
+        () => ({}),
+      ),
     attach: (caller, rollout, call, waitMs) =>
       serve(
         'attach',

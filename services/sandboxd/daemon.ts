@@ -94,6 +94,7 @@ export function identityOf({ config, boot, binding, journal, done }: Daemon): Id
     expiresInMs: binding.expiresInMs(monotonicMs()),
     label: binding.label,
     ...done,
+    keepsStdin: true,
     calls: journal.list(),
   };
 }

@@ -20,6 +20,7 @@ const statusOf = {
   file_error: 422,
   prepare_failed: 422,
   internal: 500,
+  stream_busy: 503,
   journal_full: 503,
 } as const satisfies Record<SandboxdError, number>;
 

@@ -27,7 +27,7 @@ type ToAdmit = Admissible & Partial<Pick<Work, 'said' | 'dependency' | 'todo'>>;
  * Asks for admission at once where this process has claimed for the rollout before, which is all that later calls
  * need; else, and whenever the rollout is not active, it obtains a sandbox first. Throws the rollout's own code when
  * it is barred, `invalid_request` for set-up that comes too late, whatever `obtainSandbox` throws, and `sandboxd_unreachable` where the sandbox was swapped by another
- * gateway between our bind and our admission; what of it may pass is for the caller to try again.
+ * gateway between our bind and our admission, or cannot keep the command's stdin open; what of it may pass is for the caller to try again.
  */
 export async function admitOrObtain(
   deps: AdmissionDeps,
@@ -83,8 +83,29 @@ async function admit(
   });
   if (reply.kind === 'setup_over') throw setupOver(work.call);
   if (reply.kind === 'barred') throw refusal(reply.code, reply.rollout, reply.admitted);
-  if (reply.kind === 'dispatch' && reply.activated) tellObtained(deps.work, reply.rollout, occupied);
+  if (reply.kind === 'dispatch') {
+    if (reply.activated) tellObtained(deps.work, reply.rollout, occupied);
+    await requireStdin(deps, work, reply.rollout);
+  }
   return reply.kind === 'not_active' ? null : reply;
+}
+
+/**
+ * A sandboxd of before ends a stdin that is to stay open, and the result would be scored as the policy's. What the sandbox said at its
+ * bind counts: what it says once the policy has run may be the policy's word.
+ */
+async function requireStdin(
+  { calls }: AdmissionDeps,
+  { key, call, counted, todo }: ToAdmit,
+  { epoch, stdinEndsIn }: RolloutRecord,
+): Promise<void> {
+  if (todo?.kind !== 'run' || todo.request.action.kind !== 'exec') return;
+  if (todo.request.action.openStdin !== true || stdinEndsIn === null || stdinEndsIn !== epoch?.boot) return;
+  await calls.unsent(key, call, counted);
+  throw sandboxdUnreachable(
+    'the sandbox was started by a release that cannot keep stdin open, so the command was not sent; open another rollout',
+    { retry: 'no' },
+  );
 }
 
 function keptSetup(todo: Work['todo'] | undefined): KeptSetup {

@@ -21,19 +21,23 @@ test('a sandbox that cannot be asked now may be asked again by a repeat', async 
   await expect(ask(away)).rejects.toMatchObject({ code: 'sandboxd_unreachable', retry: 'yes' });
 });
 
-async function* broken() {
-  yield Buffer.from('half');
-  throw new LinkError(away);
-}
+const breaksOff = async () =>
+  (async function* () {
+    yield Buffer.from('one');
+    throw new LinkError(away);
+  })();
 
-test('so may one whose connection breaks in the middle of the output', async () => {
-  const output = await outputOf(
-    { link: { output: async () => broken() } },
-    fakeRollout(),
-    callId('c1'),
-    'stdout',
-  );
-  await expect(Array.fromAsync(output)).rejects.toMatchObject({ code: 'sandboxd_unreachable', retry: 'yes' });
+test('output that breaks off is a failure that a repeat may fix, and not a bug', async () => {
+  const bytes = await outputOf({ link: { output: breaksOff } }, fakeRollout(), callId('c1'), 'stdout');
+  await expect(Array.fromAsync(bytes ?? [])).rejects.toMatchObject({
+    code: 'sandboxd_unreachable',
+    retry: 'yes',
+    admitted: 'yes',
+  });
+});
+
+test('a sandbox that the policy broke is not asked, which would leave its rollout without its low score', async () => {
+  expect(await ask(away, fakeRollout({ broken: 'it filled its memory' }))).toBeNull();
 });
 
 test('of a lost rollout the loss is told, and of one that is over that nothing is kept', async () => {

@@ -3,7 +3,8 @@ import { targetOf } from '../claiming/target.ts';
 import type { ResolvedRollout } from '../claiming/resolve-rollout.ts';
 import { Failure, sandboxdUnreachable } from '../failure/failure.ts';
 import type { CallId } from '../model/ids.ts';
-import { isOver } from '../model/rollout.ts';
+import { isOver, type RolloutKey } from '../model/rollout.ts';
+import type { CallStore, RecordedCall } from '../ports/fleet/calls.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import { LinkError, type SandboxLink } from '../ports/sandbox-link.ts';
 import type { OutputStream } from '../protocol/sandboxd/wire.ts';
@@ -17,20 +18,17 @@ export type AttachDeps = CarryOutDeps & { readonly link: Pick<SandboxLink, 'atta
 
 /**
  * The answer of a call that was sent before: recorded, or from the sandbox's journal, whichever gateway sent it and
- * whether or not that gateway is still there. Throws `unknown_call`, and what `runCall` throws; what of it may pass is for
- * the caller to try again.
+ * whether or not that gateway is still there. Throws what `runCall` throws; what of it may pass is for the caller to try again.
  */
 export async function attachToCall(
   deps: AttachDeps,
   known: Pick<ResolvedRollout, 'key' | 'claim' | 'environment' | 'known' | 'keyId'>,
   rollout: RolloutRecord,
-  call: CallId,
+  { summary, digest, repeated, setup }: RecordedCall,
   deadline: Deadline,
 ): Promise<CallResult> {
-  const recorded = await deps.calls.lookup(known.key, call);
-  if (recorded === null) throw new Failure('unknown_call', `the rollout has no call ${call}`);
-  const { summary, repeated, setup } = recorded;
-  const work = trackedCall(known, call, summary.tool, recorded.digest, setup);
+  const { call, tool } = summary;
+  const work = trackedCall(known, call, tool, digest, setup);
   if (repeated !== null) return answerFrom(work, { summary, repeated });
   const target = targetOf(rollout);
   const timeoutMs = knownTimeoutMs(work);
@@ -46,21 +44,35 @@ export async function attachToCall(
   );
 }
 
+/** Throws `unknown_call`. */
+export async function recordedCall(
+  { calls }: { readonly calls: Pick<CallStore, 'lookup'> },
+  rollout: RolloutKey,
+  call: CallId,
+): Promise<RecordedCall> {
+  const recorded = await calls.lookup(rollout, call);
+  if (recorded === null) throw new Failure('unknown_call', `the rollout has no call ${call}`);
+  return recorded;
+}
+
 /** What fetching an output may take as a whole: two streams over a slow line. */
 const outputMs = 10 * 60_000;
 
 /**
- * What the sandbox has kept of a stream beside the answer, for as long as it has room. Throws `answer_expired` where it has
- * not, or has gone since, and `sandboxd_unreachable`, which a repeat may fix.
+ * What the sandbox has kept of a stream beside the answer, for as long as it has room; null: the policy broke it, and what the
+ * answer carries is all that there is. Throws `answer_expired` where it has not, or has gone since, and `sandboxd_unreachable`,
+ * which a repeat may fix, also where the bytes break off.
  */
 export async function outputOf(
   { link }: { readonly link: Pick<SandboxLink, 'output'> },
   rollout: RolloutRecord,
   call: CallId,
   stream: OutputStream,
-): Promise<AsyncIterable<Uint8Array>> {
+): Promise<AsyncIterable<Uint8Array> | null> {
   if (rollout.discarded !== null) throw refusal(rollout.discarded.code, rollout, 'yes');
   if (isOver(rollout.state)) throw expired(call);
+  // It does not answer, or not as itself, and that must not keep the rollout from its low score.
+  if (rollout.broken !== null) return null;
   try {
     return untilItBreaks(
       await link.output(targetOf(rollout), call, stream, AbortSignal.timeout(outputMs)),

@@ -176,7 +176,10 @@ function resultOf({ work, rollout }: JudgedCall, answer: CallAnswer): Result {
     output: renderOutput(answer, texts, limits.outputBytes).text,
     stdout: keepTexts ? textOf(stdout) : '',
     stderr: keepTexts ? textOf(stderr) : '',
-    ...(base64 && { base64: { stdout: joined(base64.stdout), stderr: joined(base64.stderr) } }),
+    ...(base64 && {
+      base64: { stdout: joined(base64.stdout), stderr: joined(base64.stderr) },
+      totals: { stdout: stdout.totalBytes, stderr: stderr.totalBytes },
+    }),
     truncated: {
       stdout: stdout.totalBytes > (kept?.stdout ?? stdout.totalBytes - stdout.cutBytes),
       stderr: stderr.totalBytes > (kept?.stderr ?? stderr.totalBytes - stderr.cutBytes),

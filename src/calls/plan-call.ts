@@ -89,6 +89,10 @@ export type Exec = {
   readonly merge?: true;
   /** The answer has bytes in place of texts. */
   readonly binary?: true;
+  /** Its output is read while it runs; the answer has bytes then, so that its offsets are those of what was read. */
+  readonly stream?: true;
+  /** stdin stays open after what it is given here. */
+  readonly openStdin?: true;
   /** Whose id it must run under; commands have one, which the environment chose. */
   readonly user?: 'policy' | 'root';
   /** Kept of each stream; without it as of the environment's tools. */
@@ -106,10 +110,11 @@ export type Exec = {
  */
 export function planExec(rollout: ResolvedRollout, asked: Exec, timings: CommandBounds): Work {
   const { call, timeoutMs, killAtOnce = false, user = 'policy', setup = false, ...command } = asked;
-  const { preferBash, maxOutputBytes, binary, ...exec } = command;
+  const { preferBash, maxOutputBytes, stream, binary = stream, ...exec } = command;
   if (user === 'root' && rollout.environment.template.runAs !== 'root') throw notRoot(rollout.environment);
-  const form = { ...(maxOutputBytes !== undefined && { maxOutputBytes }), ...(binary && { binary }) };
-  const digest = callDigest('exec', { ...exec, ...form });
+  const answered = { ...(binary && { binary }), ...(stream && { stream }) };
+  const bounded = maxOutputBytes === undefined ? {} : { maxOutputBytes };
+  const digest = callDigest('exec', { ...exec, ...bounded, ...answered });
   // Not part of the digest: a gateway of another version may send the same call again.
   const action = { kind: 'exec', ...exec, ...(preferBash && { preferBash }) } as const;
   const todo = runTodo(rollout, digest, 'exec', action, timeoutMs ?? defaultCommandMs, timings);
@@ -122,7 +127,7 @@ export function planExec(rollout: ResolvedRollout, asked: Exec, timings: Command
       request: {
         ...todo.request,
         ...outputKept(maxOutputBytes),
-        ...(binary && { binary }),
+        ...answered,
         ...(killAtOnce && { killAtOnce }),
       },
     },

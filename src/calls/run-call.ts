@@ -65,35 +65,47 @@ export type RunCallDeps = AdmissionDeps &
  * for the caller to try again, from the top.
  */
 export async function runCall(deps: RunCallDeps, work: Work, deadline: Deadline): Promise<CallResult> {
+  return untilDeadline(deps, work, await beginCall(deps, work, deadline), deadline);
+}
+
+/** The same until it is known that the call was sent, or that nothing is to be sent; its result may come much later. */
+export async function beginCall(
+  deps: RunCallDeps,
+  work: Work,
+  deadline: Deadline,
+): Promise<Joined<CallResult>> {
   const startedMs = deps.clock.monotonicMs();
   const { todo } = work;
-  if (todo.kind === 'refuse') return refuse(deps, work, todo);
-  return (
-    joinOngoing(deps, work, deadline) ?? (await admitAndSend(deps, { ...work, todo }, startedMs, deadline))
-  );
+  if (todo.kind === 'refuse') return known(await refuse(deps, work, todo));
+  return joinOngoing(deps, work) ?? admitAndSend(deps, { ...work, todo }, startedMs, deadline);
 }
+
+const known = (result: CallResult): Joined<CallResult> => ({
+  result: Promise.resolve(result),
+  joined: false,
+});
 
 async function admitAndSend(
   deps: RunCallDeps,
   work: Sendable,
   startedMs: number,
   deadline: Deadline,
-): Promise<CallResult> {
+): Promise<Joined<CallResult>> {
   const admitted = await admitOrObtain(deps, work, work.todo.request.timeoutMs, deadline);
   const waitedMs = Math.round(deps.clock.monotonicMs() - startedMs);
   switch (admitted.kind) {
     case 'settled':
-      return answerFrom(work, { summary: admitted.summary, repeated: admitted });
+      return known(answerFrom(work, { summary: admitted.summary, repeated: admitted }));
     case 'answer_expired':
       throw answerExpired(admitted.summary);
     case 'conflict':
       throw callConflict(work.call);
     case 'refused':
-      return settleRefused(deps, work, refusedResult(work, admitted.reason));
+      return known(await settleRefused(deps, work, refusedResult(work, admitted.reason)));
     case 'broken':
-      return settleRefused(deps, work, brokenResult(work, admitted.rollout.broken ?? 'unknown'));
+      return known(await settleRefused(deps, work, brokenResult(work, admitted.rollout.broken ?? 'unknown')));
     case 'dispatch':
-      return awaitOngoing(deps, sending(deps, work, admitted, waitedMs), deadline);
+      return startOngoing(deps, sending(deps, work, admitted, waitedMs));
   }
 }
 
@@ -133,17 +145,19 @@ export async function awaitOngoing(
   running: Running,
   deadline: Deadline,
 ): Promise<CallResult> {
-  const ongoing = deps.ongoing.join(nameOf(running.work), () => carryOutProbed(deps, running));
-  return untilDeadline(deps, running.work, ongoing, deadline);
+  return untilDeadline(deps, running.work, startOngoing(deps, running), deadline);
 }
+
+const startOngoing = (deps: CarryOutDeps, running: Running): Joined<CallResult> =>
+  deps.ongoing.join(nameOf(running.work), () => carryOutProbed(deps, running));
 
 /**
  * Joins the work of this process on the call, if there is any; else null. A repeat that came here needs no admission of its
  * own, and asking for one would look like somebody else who sends the call.
  */
-function joinOngoing(deps: CarryOutDeps, work: Tracked, deadline: Deadline): Promise<CallResult> | null {
+function joinOngoing(deps: CarryOutDeps, work: Tracked): Joined<CallResult> | null {
   const result = deps.ongoing.find(nameOf(work));
-  return result === null ? null : untilDeadline(deps, work, { result, joined: true }, deadline);
+  return result === null ? null : { result, joined: true };
 }
 
 /** With other arguments it is another call: admission finds the conflict. */

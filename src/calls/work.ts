@@ -7,7 +7,7 @@ import type { Epoch, RolloutKey } from '../model/rollout.ts';
 import type { ClaimRequest } from '../ports/fleet/claims.ts';
 import type { KeptText } from '../ports/fleet/calls.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
-import type { CallAnswer, CallRequest, OutputStream } from '../protocol/sandboxd/wire.ts';
+import type { CallAnswer, CallRequest, OutputStream, StreamOffsets } from '../protocol/sandboxd/wire.ts';
 import { Failure } from '../failure/failure.ts';
 import type { Tries } from '../waiting/retries.ts';
 
@@ -92,8 +92,9 @@ export type CallResult = {
   readonly output: string;
   readonly stdout: string;
   readonly stderr: string;
-  /** Both streams as bytes, in place of the texts, if the call asked for them. */
+  /** Both streams as bytes, in place of the texts, if the call asked for them, and how many bytes each of them had. */
   readonly base64?: Readonly<Record<OutputStream, string>>;
+  readonly totals?: StreamOffsets;
   readonly truncated: { readonly stdout: boolean; readonly stderr: boolean; readonly totalBytes: number };
   /** Bytes of each stream that its sandbox has, where that is more than stands here. */
   readonly kept?: Readonly<Record<OutputStream, number>>;

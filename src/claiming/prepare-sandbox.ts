@@ -45,8 +45,12 @@ type Prepared =
       readonly alike: boolean;
     };
 
-/** What a bind showed: programs that are not there, and a task that cannot run here. */
-type Found = { readonly missing: readonly string[]; readonly unmet: Failure | null };
+/** What a bind showed: programs that are not there, a task that cannot run here, and a sandboxd that keeps no stdin open. */
+type Found = {
+  readonly missing: readonly string[];
+  readonly unmet: Failure | null;
+  readonly endsStdin: boolean;
+};
 
 /** What `setup` runs for a rollout; pure, from the environment and the rollout's dataset row. */
 export type SetupOf = (environment: Environment, row: Item | null) => readonly CallRequest[];
@@ -98,8 +102,10 @@ export class SandboxPreparation {
     // What its row lacks, or a row that is lost, another sandbox does not fix.
     const row = environment.expose.length === 0 ? null : await rowOf(this.#deps.claims, rollout);
     const steps = this.#deps.setupOf(environment, row);
+    let found: Found;
     try {
-      const { missing, unmet } = await this.#bindAndSetUp(rollout, environment, steps);
+      found = await this.#bindAndSetUp(rollout, environment, steps);
+      const { missing, unmet } = found;
       if (missing.length > 0) return await this.#lacking(rollout, environment, missing);
       if (unmet !== null) return await this.#unmet(rollout, unmet);
     } catch (thrown) {
@@ -108,14 +114,15 @@ export class SandboxPreparation {
       const another = !refusesUs(thrown) || knowsNoQueries(thrown, steps);
       return { kind: 'refused', failure, another, alike: thrown instanceof SetupFailed && thrown.alike };
     }
-    return rollout.healing === null ? accepted(rollout, target) : this.#heal(rollout, target);
+    const prepared = accepted(rollout, target, found.endsStdin);
+    return rollout.healing === null ? prepared : this.#heal(rollout, target, prepared);
   }
 
   /** What fleet state says, or cannot say now, is not the sandbox's doing. */
-  async #heal(rollout: RolloutRecord, target: SandboxTarget & Epoch): Promise<Prepared> {
+  async #heal(rollout: RolloutRecord, target: SandboxTarget, prepared: Prepared): Promise<Prepared> {
     try {
       await this.#replays.run(() => replaySetup(this.#deps, rollout, target));
-      return accepted(rollout, target);
+      return prepared;
     } catch (thrown) {
       if (!(thrown instanceof LinkError)) throw thrown;
       return { kind: 'refused', failure: sandboxRefused(thrown), another: !refusesUs(thrown), alike: false };
@@ -158,9 +165,11 @@ export class SandboxPreparation {
       await bindSandbox(this.#deps, rollout, environment, {});
       await this.#setUp(targetOf(rollout), steps);
     }
-    const { missing = [], lacks } = await bindSandbox(this.#deps, rollout, environment, { programs, needs });
+    const bound = await bindSandbox(this.#deps, rollout, environment, { programs, needs });
+    const { missing = [], lacks } = bound;
     const [first, ...others] = lacks === undefined ? [] : unmetInSandbox(environment, needs, lacks);
-    return { missing, unmet: first === undefined ? null : requirementsUnmet([first, ...others]) };
+    const unmet = first === undefined ? null : requirementsUnmet([first, ...others]);
+    return { missing, unmet, endsStdin: bound.keepsStdin !== true };
   }
 
   async #setUp(target: SandboxTarget, steps: readonly CallRequest[]): Promise<void> {
@@ -173,9 +182,9 @@ export class SandboxPreparation {
   }
 }
 
-const accepted = ({ generation }: RolloutRecord, { boot }: Epoch): Prepared => ({
+const accepted = ({ generation }: RolloutRecord, { boot }: Epoch, endsStdin: boolean): Prepared => ({
   kind: 'accepted',
-  activation: { generation, boot },
+  activation: { generation, boot, ...(endsStdin && { endsStdin }) },
 });
 
 /**

@@ -56,6 +56,7 @@ export class Barred extends Failure {
  *   where it refuses whoever settles late calls   `wordIn` in calls/settle-overdue.ts
  *   where a file or an output broke off           `failed` in calls/transfer.ts, `outputOf` in calls/attach.ts
  *   where a running call cannot be stopped        `stopCall` in calls/cancel.ts
+ *   where it cannot keep a stdin open             `requireStdin` in calls/admission.ts
  *   where it is silent as its rollout is graded   `checkStillThere`, `whileItStands`, `swapped` in grading/still-there.ts
  *   where a grader's own is given up for another  `anotherInstead` in grading/grade-elsewhere.ts
  */

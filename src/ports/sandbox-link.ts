@@ -12,6 +12,9 @@ import type {
   PrepareReply,
   ProbeDepth,
   ProbeReply,
+  StdinReply,
+  StreamLine,
+  StreamOffsets,
 } from '../protocol/sandboxd/wire.ts';
 import type { BootId, CallId, SandboxId } from '../model/ids.ts';
 import type { RolloutKey, SandboxAddress } from '../model/rollout.ts';
@@ -20,6 +23,14 @@ import type { RolloutKey, SandboxAddress } from '../model/rollout.ts';
 export type FileIn = FilePlace & { readonly call?: CallId };
 /** More than `mostBytes` are refused before the first. */
 export type FileOut = FilePlace & { readonly mostBytes: number };
+
+/** At most `maxStdinBytes`, after `offset` others; with `isLast` nothing follows. `waitMs`: how long it may wait for room. */
+export type StdinIn = {
+  readonly offset: number;
+  readonly bytes: Uint8Array;
+  readonly isLast: boolean;
+  readonly waitMs: number;
+};
 
 /** Which sandboxd to speak to. `boot: null` only where it is being learnt (identity, probe before ready). */
 export type SandboxTarget = {
@@ -103,6 +114,18 @@ export interface SandboxLink {
     stream: OutputStream,
     signal: AbortSignal,
   ): Promise<AsyncIterable<Uint8Array>>;
+  /**
+   * What a call with `stream` prints from these offsets on, as it prints it; the last line is `end`. A stream without it broke off, and
+   * throws there.
+   */
+  stream(
+    target: SandboxTarget,
+    call: CallId,
+    from: StreamOffsets,
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<StreamLine>>;
+  /** Bytes for the stdin of a call with `openStdin`; a repeat at the same offset adds nothing. */
+  stdin(target: SandboxTarget, call: CallId, piece: StdinIn, signal: AbortSignal): Promise<StdinReply>;
   cancel(target: SandboxTarget, call: CallId, signal: AbortSignal): Promise<void>;
   putFile(
     target: SandboxTarget,

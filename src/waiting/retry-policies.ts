@@ -35,6 +35,8 @@ export type Retried =
   | 'anotherSandbox'
   | 'bind'
   | 'sentCall'
+  | 'followedCall'
+  | 'stdinPiece'
   | 'storedAnswer'
   | 'fileEnd'
   | 'overdueCall'
@@ -166,6 +168,27 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
     pauses: usual,
     withinMs: always,
     by: ['src/calls/exchange.ts'],
+  },
+  followedCall: {
+    what: 'reading what a call prints',
+    on: 'a connection that breaks, after 0.1 s; a sandbox that does not have the call yet, or has as many readers as it may',
+    until: 'until the call is settled, or its reader leaves; what was not read then comes from its answer',
+    again: named,
+    mostTries: always,
+    pauses: usual,
+    withinMs: always,
+    by: ['src/calls/follow-call.ts'],
+  },
+  stdinPiece: {
+    what: 'giving a piece of stdin to a call',
+    on: 'a sandbox that does not take it, for whatever reason; one that does not have the call yet: for 5 s',
+    until:
+      'until the request’s time is up; the answer is then that nothing was taken, and clients send it again',
+    again: named,
+    mostTries: always,
+    pauses: usual,
+    withinMs: always,
+    by: ['src/calls/give-stdin.ts'],
   },
   storedAnswer: {
     what: 'storing an answer, and reading what probes say of it',

@@ -35,6 +35,8 @@ function request(argv: readonly string[]): CallRequest {
 const place = (path: string) => ({ path, user: 'policy', form: 'file' }) as const;
 const fileOut = (path: string) => ({ ...place(path), mostBytes: 1_000 });
 
+const piece = (at: number, base64: string) => ({ stream: 'stdout', at, base64 });
+
 /** How a promise of the link ended; for one that did not fail, what it gave. */
 const endOf = (asked: Promise<unknown>): Promise<unknown> =>
   asked.catch((error: unknown) => (error instanceof LinkError ? error.trouble : error));
@@ -136,12 +138,64 @@ export function describeSandboxLink(name: string, open: () => Promise<LinkUnderT
       await link.confirm(target, [callId('bytes')], signal);
     });
 
+    it('a stream has what was printed from any offset on, and an end', async () => {
+      const streams = { ...prints('hello'), binary: true, stream: true } as const;
+      await link.call(target, callId('streamed'), streams, 5_000, signal);
+      const read = async (stdout: number) =>
+        Array.fromAsync(await link.stream(target, callId('streamed'), { stdout, stderr: 0 }, signal));
+      expect(await read(0)).toEqual([piece(0, 'aGVsbG8='), { end: true }]);
+      expect(await read(2)).toEqual([piece(2, 'bGxv'), { end: true }]);
+      expect(await read(5)).toEqual([{ end: true }]);
+      const unread = async (call: string) =>
+        endOf(link.stream(target, callId(call), { stdout: 0, stderr: 0 }, signal));
+      expect(await unread('never')).toEqual(refused(404, 'unknown_call'));
+      expect(await unread('a')).toEqual(refused(400, 'invalid_request'));
+      await link.confirm(target, [callId('streamed')], signal);
+      expect(await read(0)).toEqual([{ end: true }]);
+    });
+
+    it('stdin in pieces is taken once, in order, until the command is over', async () => {
+      const argv = ['sleep', '60'];
+      const action = { kind: 'exec', argv, openStdin: true } as const;
+      const open = { ...sleeps, digest: 'open', action, stream: true } as const;
+      expect(await link.call(target, callId('open'), open, 0, signal)).toBe('running');
+      const give = (offset: number, text: string, isLast = false) => {
+        const bytes = new TextEncoder().encode(text);
+        return endOf(link.stdin(target, callId('open'), { offset, bytes, isLast, waitMs: 0 }, signal));
+      };
+      expect(await give(0, 'abc')).toEqual({ received: 3, open: true });
+      expect(await give(0, 'abc')).toEqual({ received: 3, open: true });
+      expect(await give(1, 'bcde')).toEqual({ received: 5, open: true });
+      expect(await give(6, 'g')).toEqual(refused(400, 'invalid_request'));
+      expect(await give(5, '', true)).toEqual({ received: 5, open: false });
+      expect(await give(5, 'f')).toEqual({ received: 5, open: false });
+      const broken = endOf(
+        link
+          .stream(target, callId('open'), { stdout: 0, stderr: 0 }, signal)
+          .then((lines) => Array.fromAsync(lines)),
+      );
+      await link.cancel(target, callId('open'), signal);
+      expect(await broken).toEqual([{ end: true }]);
+      expect(await give(5, '')).toEqual({ received: 5, open: false });
+      const closed = link.stdin(
+        target,
+        callId('a'),
+        { offset: 0, bytes: Buffer.of(1), isLast: false, waitMs: 0 },
+        signal,
+      );
+      expect(await endOf(closed)).toEqual(refused(400, 'invalid_request'));
+      await link.attach(target, callId('open'), 10_000, signal);
+      await link.confirm(target, [callId('open')], signal);
+    });
+
     it('a call that takes longer than its request waits is running, and a cancel ends it', async () => {
       expect(await link.call(target, callId('b'), sleeps, 20, signal)).toBe('running');
       expect(await link.attach(target, callId('b'), 0, signal)).toBe('running');
       const journal = [
         { callId: 'a', state: 'done', label: 'shell' },
         { callId: 'bytes', state: 'confirmed' },
+        { callId: 'streamed', state: 'confirmed' },
+        { callId: 'open', state: 'confirmed' },
         { callId: 'b', state: 'running', digest: sleeps.digest },
       ];
       expect(await link.identity(target, signal)).toMatchObject({ calls: journal });

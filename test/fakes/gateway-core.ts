@@ -1,4 +1,10 @@
-import type { CallResult, GatewayCore, GradeResult, RolloutView } from '#services/gateway/core-interface.ts';
+import type {
+  CallResult,
+  GatewayCore,
+  GradeResult,
+  Progress,
+  RolloutView,
+} from '#services/gateway/core-interface.ts';
 import type { Prewarm } from '#src/claiming/prewarm.ts';
 import type { Failure } from '#src/failure/failure.ts';
 import { callId, environmentName, rolloutId, runId, tenantId } from '#src/model/ids.ts';
@@ -23,8 +29,12 @@ export class FakeGatewayCore implements GatewayCore {
   place: PlaceInLine | null = null;
   /** What `getFile` gives; an error among the chunks is thrown there. */
   file: Iterable<Uint8Array | Error> = [];
+  /** The policy broke the sandbox: `output` has nothing. */
+  isBroken = false;
   /** Whether the last `getFile` was read to its end, or let go. */
   fileLetGo = false;
+  /** What `follow` gives; an error among it is thrown there. */
+  followed: readonly (Progress | Error)[] = [];
   /** What `putFile` has got. */
   received: Buffer = Buffer.alloc(0);
   /** Bodies of `putFile` that ended before they were whole. */
@@ -41,10 +51,19 @@ export class FakeGatewayCore implements GatewayCore {
     });
   toolCall: GatewayCore['toolCall'] = (...args) => this.#answer('toolCall', args, this.result);
   exec: GatewayCore['exec'] = (...args) => this.#answer('exec', args, this.result);
+  begin: GatewayCore['begin'] = (...args) => this.#answer('begin', args, undefined);
+  follow: GatewayCore['follow'] = async (...args) => {
+    await this.#answer('follow', args, undefined);
+    return this.#progress();
+  };
+  giveStdin: GatewayCore['giveStdin'] = (caller, rollout, call, piece, waitMs) => {
+    const received = piece.offset + piece.bytes.length;
+    return this.#answer('giveStdin', [caller, rollout, call, piece, waitMs], { received, open: true });
+  };
   attach: GatewayCore['attach'] = (...args) => this.#answer('attach', args, this.result);
   output: GatewayCore['output'] = async (...args) => {
     await this.#answer('output', args, undefined);
-    return this.#chunks();
+    return this.isBroken ? null : this.#chunks();
   };
   cancel: GatewayCore['cancel'] = (...args) => this.#answer('cancel', args, { began: false, waiting: true });
   grade: GatewayCore['grade'] = (...args) => this.#answer('grade', args, this.gradeResult);
@@ -81,6 +100,13 @@ export class FakeGatewayCore implements GatewayCore {
     this.calls.push({ method: 'environment', args: [ref] });
     return Promise.reject(this.failure ?? new Error('the fake has no environment'));
   };
+
+  async *#progress(): AsyncGenerator<Progress> {
+    for (const each of this.followed) {
+      if (each instanceof Error) throw each;
+      yield await Promise.resolve(each);
+    }
+  }
 
   async *#chunks(): AsyncGenerator<Uint8Array> {
     this.fileLetGo = false;

@@ -41,6 +41,7 @@ export function fakeRollout(given: Partial<RolloutRecord> = {}): RolloutRecord {
     needs: null,
     hadRow: false,
     generation: 1,
+    stdinEndsIn: null,
     heals: 0,
     healing: null,
     ...(state === 'waiting' ? withoutSandbox : inSandbox),

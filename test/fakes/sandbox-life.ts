@@ -2,6 +2,7 @@ import { Binding } from '#services/sandboxd/binding.ts';
 import { awaitAnswer, Journal } from '#services/sandboxd/calls/journal.ts';
 import type { RawAnswer } from '#services/sandboxd/calls/answer.ts';
 import { Uploads } from '#services/sandboxd/uploads.ts';
+import { pieceOf } from '#services/sandboxd/command/capture.ts';
 import { WireError } from '#services/sandboxd/wire-error.ts';
 import {
   type BindRequest,
@@ -10,9 +11,13 @@ import {
   type FileReply,
   type GradeTurn,
   type Identity,
+  type OutputStream,
   protocolVersion,
+  type StdinReply,
+  type StreamLine,
+  type StreamOffsets,
 } from '#src/protocol/sandboxd/wire.ts';
-import type { FileIn } from '#src/ports/sandbox-link.ts';
+import type { FileIn, StdinIn } from '#src/ports/sandbox-link.ts';
 
 /** As sandboxd's own. */
 const journalLimits = { bytes: 8 * 1024 * 1024, waiting: 256, calls: 4096 };
@@ -56,6 +61,7 @@ export class SandboxLife {
       label: this.#binding.label,
       probed: this.#probed,
       filesPut: this.#filesPut,
+      keepsStdin: true,
       calls: this.#journal.list(),
     };
   }
@@ -86,6 +92,17 @@ export class SandboxLife {
 
   attach(call: string, waitMs: number, gone: AbortSignal): Promise<CallAnswer | 'running'> {
     return awaitAnswer(this.#bound().find(call), waitMs, gone);
+  }
+
+  /** Nothing of a command's output is there before its end. */
+  stream(call: string, from: StreamOffsets): AsyncIterable<StreamLine> {
+    return linesOf(this.#bound().findStream(call), { ...from });
+  }
+
+  stdin(call: string, { waitMs, ...piece }: StdinIn, gone: AbortSignal): Promise<StdinReply> {
+    const { stdin } = this.#bound().findStream(call).live;
+    if (stdin === null) throw new WireError('invalid_request', 'its stdin is not open');
+    return stdin.take({ ...piece, bytes: Buffer.from(piece.bytes) }, waitMs, gone);
   }
 
   /** Throws where it is bound to another than who is meant. */
@@ -132,6 +149,20 @@ export class SandboxLife {
     this.#binding.requireBound(undefined);
     return this.#journal;
   }
+}
+
+async function* linesOf(
+  entry: ReturnType<Journal['findStream']>,
+  at: Record<OutputStream, number>,
+): AsyncIterable<StreamLine> {
+  while (!entry.live.isOver) await entry.live.next();
+  for (const stream of ['stdout', 'stderr'] as const) {
+    const { answer } = entry;
+    const piece = answer === null ? null : pieceOf(answer[stream], at[stream], Number.MAX_SAFE_INTEGER);
+    if (piece !== null && 'bytes' in piece)
+      yield { stream, at: at[stream], base64: piece.bytes.toString('base64') };
+  }
+  yield { end: true };
 }
 
 /** A command that was started: to its own end, or until it is cancelled. */

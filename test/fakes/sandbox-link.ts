@@ -8,6 +8,7 @@ import {
   type SandboxTarget,
   type FileIn,
   type FileOut,
+  type StdinIn,
 } from '#src/ports/sandbox-link.ts';
 import type {
   ArtifactsRequest,
@@ -17,6 +18,8 @@ import type {
   CallAnswer,
   CallRequest,
   Identity,
+  StreamLine,
+  StreamOffsets,
 } from '#src/protocol/sandboxd/wire.ts';
 import { tarOf } from '#src/grading/artifacts.ts';
 import { answering, SandboxLife } from './sandbox-life.ts';
@@ -39,6 +42,8 @@ export class FakeSandboxLink implements SandboxLink {
   readonly missing = new Set<string>();
   /** What of a task's needs is not met: in every sandbox, or by its id. */
   lacks: Lacks | null | ((sandbox: SandboxId) => Lacks | null) = null;
+  /** Sandboxes whose sandboxd is of the release before. */
+  readonly older = new Set<SandboxId>();
   /** The calls of each confirmation, in order. */
   readonly confirmed: string[][] = [];
   behaviour: Behaviour = (request) => answering({ stdout: lastArgument(request) });
@@ -59,6 +64,8 @@ export class FakeSandboxLink implements SandboxLink {
       confirm: (target, calls) => this.confirm(target, calls),
       cancel: (target, call) => this.cancel(target, call),
       output: (target) => this.output(target),
+      stream: (target, call, from, signal) => this.stream(target, call, from, signal),
+      stdin: (target, call, piece, signal) => this.stdin(target, call, piece, signal),
       putFile: (target, to, body) => this.putFile(target, to, body),
       getFile: (target, from) => this.getFile(target, from),
       takeArtifacts: (target, request) => this.takeArtifacts(target, request),
@@ -102,7 +109,7 @@ export class FakeSandboxLink implements SandboxLink {
   identity(target: SandboxTarget, _signal?: AbortSignal, look?: 'brief'): Promise<Identity> {
     return this.#ask('identity', target, (life) => {
       if (look !== undefined && life.identity().owner === null) life.probe();
-      return life.identity();
+      return this.#identityOf(life, target);
     });
   }
 
@@ -119,7 +126,7 @@ export class FakeSandboxLink implements SandboxLink {
       if (life.bind(request)) this.binds.push(target.sandbox);
       const missing = (request.programs ?? []).filter((program) => this.missing.has(program));
       const lacks = typeof this.lacks === 'function' ? this.lacks(target.sandbox) : this.lacks;
-      return { ...life.identity(), missing, ...(request.needs && lacks && { lacks }) };
+      return { ...this.#identityOf(life, target), missing, ...(request.needs && lacks && { lacks }) };
     });
   }
 
@@ -143,6 +150,42 @@ export class FakeSandboxLink implements SandboxLink {
 
   cancel(target: SandboxTarget, call: string): Promise<void> {
     return this.#ask('cancel', target, (life) => life.cancel(call));
+  }
+
+  stream(target: SandboxTarget, call: string, from: StreamOffsets, signal: AbortSignal) {
+    return this.#ask('stream', target, (life) => this.#breaking(target, life.stream(call, from), signal));
+  }
+
+  /** Breaks where its connection is cut. */
+  #identityOf(life: SandboxLife, { sandbox }: SandboxTarget): Identity {
+    const { keepsStdin: _, ...older } = life.identity();
+    return this.older.has(sandbox) ? older : life.identity();
+  }
+
+  async *#breaking(
+    target: SandboxTarget,
+    lines: AsyncIterable<StreamLine>,
+    signal: AbortSignal,
+  ): AsyncGenerator<StreamLine> {
+    const broken = Promise.withResolvers<never>();
+    broken.promise.catch(() => undefined);
+    const breakOff = () => broken.reject(new LinkError({ kind: 'maybe_sent', detail: 'connection reset' }));
+    this.#cuts.once(target.sandbox, breakOff);
+    signal.addEventListener('abort', breakOff, { once: true });
+    const reading = lines[Symbol.asyncIterator]();
+    try {
+      for (;;) {
+        const { done, value } = await Promise.race([reading.next(), broken.promise]);
+        if (done === true) return;
+        yield value;
+      }
+    } finally {
+      this.#cuts.off(target.sandbox, breakOff);
+    }
+  }
+
+  stdin(target: SandboxTarget, call: string, piece: StdinIn, signal: AbortSignal) {
+    return this.#held('stdin', target, signal, (life, gone) => life.stdin(call, piece, gone));
   }
 
   /** What it runs prints little. */
@@ -225,6 +268,8 @@ const forOneRollout: ReadonlySet<keyof SandboxLink> = new Set([
   'confirm',
   'cancel',
   'output',
+  'stream',
+  'stdin',
   'putFile',
   'getFile',
 ]);

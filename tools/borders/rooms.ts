@@ -151,7 +151,7 @@ export const rooms: readonly Room[] = [
   adapter('local', 'undici', 'typebox'),
   // The client library's part here is credentials and types; requests go over undici.
   adapter('kubernetes', '@kubernetes/client-node', 'undici', 'typebox'),
-  adapter('sandboxd-http', 'undici'),
+  adapter('sandboxd-http', 'undici', 'typebox'),
   adapter('judge-http', 'undici'),
   adapter('event-log', 'typebox', 'undici'),
   adapter('prometheus', 'prom-client'),

@@ -58,7 +58,8 @@ export const elsewhere: readonly Elsewhere[] = [
     what: 'a request, under the same ids, so that it happens once',
     on: 'no answer, or an answer that is `retryable`',
     often: 'pauses from 0.2 to 5 s, or what `retry-after` says and up to a quarter more',
-    until: '`patience_s` (`patienceS`), 900 s; 30 s to finish or to cancel',
+    until:
+      '`patience_s` (`patienceS`), 900 s; 15 s for a gateway that was never reached; 30 s to finish or to cancel',
     by: ['clients/python/src/corral/exchange.py', 'clients/typescript/src/exchange.ts'],
   },
   {
@@ -67,7 +68,24 @@ export const elsewhere: readonly Elsewhere[] = [
     on: 'it still runs: attached to, or asked for again',
     often: 'at once; each request is held',
     until: '3 h',
-    by: ['clients/python/src/corral/rollout.py', 'clients/typescript/src/rollout.ts'],
+    by: ['clients/python/src/corral/session.py', 'clients/typescript/src/session.ts'],
+  },
+  {
+    part: 'client',
+    what: 'a stream of a followed command, from the byte where it ended',
+    on: 'as a request; an end without `end` or `error`',
+    often: 'as a request; after 0.2 s if only the time of its request was over',
+    until:
+      '`patience_s` (`patienceS`) after the last piece, or the last sign of life but the first of a connection',
+    by: ['clients/python/src/corral/streaming.py', 'clients/typescript/src/streaming.ts'],
+  },
+  {
+    part: 'client',
+    what: 'a piece of stdin',
+    on: 'as a request; a command that took none of it',
+    often: 'as a request; after 0.2 s, and each request waits for the command to read',
+    until: 'until the command takes it, or is over; 3 h at most',
+    by: ['clients/python/src/corral/streaming.py', 'clients/typescript/src/streaming.ts'],
   },
   {
     part: 'client',

@@ -38,6 +38,8 @@ const partOf: Readonly<Record<Retried, Part>> = {
   anotherSandbox: 'request',
   bind: 'request',
   sentCall: 'call',
+  followedCall: 'call',
+  stdinPiece: 'call',
   storedAnswer: 'call',
   fileEnd: 'call',
   overdueCall: 'call',

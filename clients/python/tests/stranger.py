@@ -73,7 +73,8 @@ class Stranger:
                 content = await reader.readexactly(length)
                 line = head.partition(" http/")[0]
                 self.heads.append(head)
-                self.heard.append((line, json.loads(content) if content else None))
+                is_json = "application/json" in head
+                self.heard.append((line, json.loads(content) if content and is_json else content or None))
                 said = self.say(line, len(self.heard))
                 if said is None:
                     # A reset, as from a machine that has just been replaced.

@@ -43,6 +43,8 @@ SENT: dict[Route, set[str]] = {
         "merge",
         "stdin_base64",
         "binary",
+        "stream",
+        "open_stdin",
         "max_output_bytes",
         "setup",
     },

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from statistics import mean
 from typing import Any
 
@@ -30,6 +31,11 @@ async def test_the_lines_to_copy_give_a_reward(fleet: Fleet, run: str, monkeypat
     assert (await play(0, {}))["reward"] == 1
 
 
+async def test_a_command_is_followed_as_the_page_shows(fleet: Fleet, run: str):
+    async with corral.Rollout("shell", item={"answer": "42"}, client=fleet.client(run)) as rollout:
+        assert (await play(1, {"corral": corral, "rollout": rollout, "sys": sys}))["result"].exit_code != 0
+
+
 async def test_what_was_lost_is_left_out_as_the_page_shows(fleet: Fleet, run: str):
     async def lost(rollout: corral.Rollout) -> float:
         await rollout.exec("true")
@@ -37,6 +43,6 @@ async def test_what_was_lost_is_left_out_as_the_page_shows(fleet: Fleet, run: st
         return (await rollout.grade()).score
 
     async with corral.Rollout("shell", item={"answer": "42"}, client=fleet.client(run)) as rollout:
-        reward = (await play(1, {"corral": corral, "play": lost, "rollout": rollout}))["reward"]
+        reward = (await play(2, {"corral": corral, "play": lost, "rollout": rollout}))["reward"]
     assert reward is None
     assert mean(each for each in (1, 3, 2, reward) if each is not None) == 2.0

@@ -1,4 +1,4 @@
-import { type CorralError, Misuse, ownFailure, Unavailable } from './errors.ts';
+import { type CorralError, type Failure, Misuse, ownFailure, Unavailable } from './errors.ts';
 import { toError } from './failures.ts';
 import { isObject, NotCorral, readFailure } from './results.ts';
 import type { Route } from './routes.ts';
@@ -15,7 +15,7 @@ import type { Json } from './writing.ts';
 const overdueS = 30;
 /** Requests that are not held are answered within the 30 s for which the fleet tries by itself. */
 const promptS = 60;
-const firstPauseS = 0.2;
+export const firstPauseS = 0.2;
 const longestPauseS = 5;
 /** For a gateway that this process has never reached: longer than a restart takes, and short for a wrong address. */
 const firstContactS = 15;
@@ -53,29 +53,55 @@ export type Asked = {
 /** A good answer: 200, 201, or 202 for work that goes on. */
 export type Reply = { readonly status: number; readonly body: Json; readonly answer: Answer };
 
-type Again = { readonly error: CorralError; readonly retryAfterS: number | null };
-type Judged = { readonly reply: Reply } | { readonly again: Again } | { readonly error: CorralError };
+export type Again = { readonly error: CorralError; readonly retryAfterS: number | null };
+export type Judged = { readonly reply: Reply } | { readonly again: Again } | { readonly error: CorralError };
 
 /** Gateways that have answered once: from then on another server's answer is an accident on the way. */
 const met = new Set<string>();
 
 /** Throws a CorralError, or what the request's own signal aborts with. */
 export async function exchange(gateway: Gateway, asked: Asked): Promise<Reply> {
-  const beganMs = performance.now();
-  let untilMs = beganMs + (asked.patienceS ?? gateway.patienceS) * 1000;
-  for (let tries = 0; ; tries += 1) {
-    const leftS = (untilMs - performance.now()) / 1000;
-    const judged = judge(gateway, asked, tries, await send(toSent(gateway, asked, leftS)));
+  const tries = new Tries(gateway, asked);
+  for (;;) {
+    const judged = judge(gateway, asked, tries.failed, await send(toSent(gateway, asked, tries.leftS)));
     if ('error' in judged) throw judged.error;
-    asked.onTrouble?.('reply' in judged ? null : judged.again.error);
-    if ('reply' in judged) return judged.reply;
-    const { error, retryAfterS: afterS } = judged.again;
-    report(gateway, asked, error);
-    if (!met.has(gateway.url) && error.admitted === 'no')
-      untilMs = Math.min(untilMs, beganMs + firstContactS * 1000);
-    const waitMs = pauseS(tries, afterS, Math.random()) * 1000;
-    if (performance.now() + waitMs > untilMs) throw outOfPatience(error, performance.now() - beganMs);
-    await sleep(waitMs, asked.signal);
+    if ('again' in judged) await tries.pause(judged.again);
+    else {
+      asked.onTrouble?.(null);
+      return judged.reply;
+    }
+  }
+}
+
+/** The tries of one request, and how long they may take together. */
+export class Tries {
+  failed = 0;
+  readonly #gateway: Gateway;
+  readonly #asked: Asked;
+  readonly #beganMs = performance.now();
+  #untilMs: number;
+
+  constructor(gateway: Gateway, asked: Asked) {
+    this.#gateway = gateway;
+    this.#asked = asked;
+    this.#untilMs = this.#beganMs + (asked.patienceS ?? gateway.patienceS) * 1000;
+  }
+
+  get leftS(): number {
+    return (this.#untilMs - performance.now()) / 1000;
+  }
+
+  /** Until the next try. Throws what the last one met if there is no time for another, or what the request's own signal aborts with. */
+  async pause({ error, retryAfterS: afterS }: Again): Promise<void> {
+    this.#asked.onTrouble?.(error);
+    report(this.#gateway, this.#asked, error);
+    if (!met.has(this.#gateway.url) && error.admitted === 'no')
+      this.#untilMs = Math.min(this.#untilMs, this.#beganMs + firstContactS * 1000);
+    const waitMs = pauseS(this.failed, afterS, Math.random()) * 1000;
+    if (performance.now() + waitMs > this.#untilMs)
+      throw outOfPatience(error, performance.now() - this.#beganMs);
+    await sleep(waitMs, this.#asked.signal);
+    this.failed += 1;
   }
 }
 
@@ -102,7 +128,7 @@ export function pauseS(tries: number, afterS: number | null, chance: number): nu
 }
 
 /** Throws what the signal aborts with. */
-function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = () => {
       clearTimeout(timer);
@@ -127,7 +153,7 @@ export function urlOf({ url }: Gateway, { path, query = {} }: Pick<Asked, 'path'
   return text === '' ? `${url}${path}` : `${url}${path}?${text}`;
 }
 
-function toSent(gateway: Gateway, asked: Asked, leftS: number): Sent {
+export function toSent(gateway: Gateway, asked: Asked, leftS: number): Sent {
   const holdS = Math.max(1, Math.floor(Math.min(gateway.holdS, leftS)));
   const { route, body = null } = asked;
   const type = typeof body === 'string' ? 'application/json' : 'application/octet-stream';
@@ -143,7 +169,10 @@ function toSent(gateway: Gateway, asked: Asked, leftS: number): Sent {
   };
 }
 
-function judge(gateway: Gateway, asked: Asked, tries: number, answer: Answer | Broken): Judged {
+/** From now on another server's answer at this address is an accident on the way. */
+export const markMet = ({ url }: Gateway): void => void met.add(url);
+
+export function judge(gateway: Gateway, asked: Asked, tries: number, answer: Answer | Broken): Judged {
   if ('reason' in answer) return ofBroken(gateway, asked, answer);
   try {
     const judged = ofCorral(asked, tries, answer);
@@ -155,15 +184,36 @@ function judge(gateway: Gateway, asked: Asked, tries: number, answer: Answer | B
   }
 }
 
-function ofCorral({ route, isNewId = false }: Asked, tries: number, answer: Answer): Judged {
+function ofCorral(asked: Asked, tries: number, answer: Answer): Judged {
+  const { route } = asked;
   if ([200, 201, 202].includes(answer.status)) {
     const isBytes = route.method === 'GET' && route.purpose === 'file';
     return { reply: { status: answer.status, body: isBytes ? {} : objectIn(answer), answer } };
   }
-  const failure = readFailure(objectIn(answer));
+  return ofFailure(asked, tries, readFailure(objectIn(answer)), retryAfterS(answer));
+}
+
+/** What a failure of the fleet means for this request. */
+export function ofFailure(
+  { route, isNewId = false }: Asked,
+  tries: number,
+  failure: Failure,
+  afterS: number | null = null,
+): Exclude<Judged, { readonly reply: Reply }> {
+  if (
+    route.isNew === true &&
+    failure.code === 'invalid_request' &&
+    Object.keys(failure.evidence).length === 0
+  )
+    return { again: ofOlderGateway(failure) };
   const error = toError(failure, route.purpose, { wasSentBefore: tries > 0, isNewId });
-  const isWorthAnother = failure.retryable && !failure.tainted;
-  return isWorthAnother ? { again: { error, retryAfterS: retryAfterS(answer) } } : { error };
+  return failure.retryable && !failure.tainted ? { again: { error, retryAfterS: afterS } } : { error };
+}
+
+/** In an upgrade some gateways have a newer route already, as the one that accepted the command. The next try may reach it. */
+function ofOlderGateway({ message }: Failure): Again {
+  const error = unreachable(`a gateway of an older release answered: ${message}`, 'unknown');
+  return { error, retryAfterS: null };
 }
 
 function objectIn({ content }: Answer): Json {
@@ -180,10 +230,21 @@ function parsed(text: string): unknown {
   }
 }
 
-function ofBroken({ url }: Gateway, { route }: Asked, { reason, wasSent, isOwn }: Broken): Judged {
+/** The time of a request was over before it could begin with what was asked. */
+export function ofLateRequest(): Again {
+  const unclear = { admitted: 'unknown', retryable: true } as const;
+  const late = ownFailure('still_running', 'the time of the request was over', 'infrastructure', unclear);
+  return { error: new Unavailable(late), retryAfterS: null };
+}
+
+export function ofBroken(
+  { url }: Gateway,
+  { route }: Asked,
+  { reason, wasSent, isOwn }: Broken,
+): Exclude<Judged, { readonly reply: Reply }> {
   const message = `${route.method} ${url}: ${reason}`;
   if (isOwn) return { error: new Misuse(ownFailure('invalid_request', message, 'caller')) };
-  const mayRun = wasSent && (route.purpose === 'act' || route.purpose === 'file');
+  const mayRun = wasSent && ['act', 'attach', 'file'].includes(route.purpose);
   return { again: { error: unreachable(message, mayRun ? 'unknown' : 'no'), retryAfterS: null } };
 }
 

@@ -110,8 +110,12 @@ function meaningOf(failure: Failure, purpose: Purpose): Meaning {
   return failure.retryable ? 'wait' : 'lost';
 }
 
-/** A command that the model wrote too long, a file that it removed, a call id that it has used, a user that it may not be. */
+/**
+ * A command that the model wrote too long, a file that it removed, a call id that it has used, a user that it may not be, stdin that
+ * its command does not take.
+ */
 function mayBePolicys({ code, evidence }: Failure, purpose: Purpose): boolean {
   if (code !== 'invalid_request') return byWords[code]?.includes(purpose) ?? false;
-  return (purpose === 'file' && 'errno' in evidence) || (purpose === 'act' && 'user' in evidence);
+  if (purpose === 'act') return 'user' in evidence || 'stdin' in evidence;
+  return purpose === 'file' && 'errno' in evidence;
 }

@@ -18,6 +18,7 @@ export {
   RequirementsUnmet,
   Unavailable,
 } from './errors.ts';
+export type { Gap, Output } from './events.ts';
 export type { CallResult, Grade, Limits, Opened, Outcome, Verdict } from './results.ts';
 export {
   type CallOptions,
@@ -26,6 +27,8 @@ export {
   Rollout,
   type RolloutOptions,
   type SetupOption,
+  type StreamOptions,
 } from './rollout.ts';
+export { Running } from './streaming.ts';
 export { formatToolTypes, type ToolArguments, type TrainingJob } from './tool-types.ts';
 export { version } from './version.ts';

@@ -159,6 +159,12 @@ export const readLimits = (body: Json): Limits => ({
   outputBytes: field(body, 'output_bytes', isNumber),
 });
 
+/** Bytes of stdin that a command has been given, and whether it reads. */
+export const readStdin = (body: Json) => ({
+  received: field(body, 'received', isCount),
+  open: field(body, 'open', isFlag),
+});
+
 export const readGrade = (body: Json): Grade => ({
   score: field(body, 'score', isNumber),
   detail: field(body, 'detail', isObject),
@@ -221,6 +227,7 @@ const isText = (value: unknown): value is string => typeof value === 'string';
 const isBase64 = (value: unknown): value is string =>
   isText(value) && value.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(value);
 const isNumber = (value: unknown): value is number => typeof value === 'number';
+export const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
 const isFlag = (value: unknown): value is boolean => typeof value === 'boolean';
 export const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

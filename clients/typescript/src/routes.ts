@@ -7,6 +7,8 @@ export type Route = {
   readonly purpose: Purpose;
   /** Whether the gateway holds the request while it waits or works, for as long as `wait_s` says. */
   readonly isHeld: boolean;
+  /** Whether a gateway of the release before does not have it. */
+  readonly isNew?: boolean;
 };
 
 const route = (method: Route['method'], path: string, purpose: Purpose = 'other', isHeld = false): Route => ({
@@ -22,6 +24,8 @@ export const routes = {
   call: route('POST', 'rollouts/{id}/calls', 'act', true),
   exec: route('POST', 'rollouts/{id}/exec', 'act', true),
   attach: route('GET', 'rollouts/{id}/calls/{call_id}', 'attach', true),
+  stream: { ...route('GET', 'rollouts/{id}/calls/{call_id}/stream', 'attach', true), isNew: true },
+  stdin: { ...route('POST', 'rollouts/{id}/calls/{call_id}/stdin', 'act', true), isNew: true },
   cancel: route('POST', 'rollouts/{id}/calls/{call_id}/cancel'),
   write: route('PUT', 'rollouts/{id}/files/{path}', 'file'),
   read: route('GET', 'rollouts/{id}/files/{path}', 'file'),

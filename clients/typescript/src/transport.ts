@@ -25,17 +25,70 @@ export type Answer = {
 export type Broken = { readonly reason: string; readonly wasSent: boolean; readonly isOwn: boolean };
 
 export async function send(request: Sent): Promise<Answer | Broken> {
+  const opened = await openAnswer(request);
+  return 'reason' in opened ? opened : opened.whole();
+}
+
+/** An answer whose body is left to be read: as a whole, or as it comes, and then closed. */
+export type Opened = {
+  readonly hasEvents: boolean;
+  readonly whole: () => Promise<Answer | Broken>;
+  /** Throws what the caller's signal aborts with; all else that breaks is the end. */
+  readonly chunks: AsyncIterable<Uint8Array>;
+  readonly close: () => void;
+};
+
+export async function openAnswer(request: Sent): Promise<Opened | Broken> {
   const { method, url, headers, body, signal } = request;
   const silence = new Silence(request.silentS);
   const either = signal === null ? silence.signal : AbortSignal.any([silence.signal, signal]);
   try {
     const response = await fetch(url, { method, headers, body, signal: either, redirect: 'manual' });
     silence.begin();
-    const read = await readBody(response, response.ok ? request.mostBytes : null, silence);
+    const kind = response.headers.get('content-type') ?? '';
+    return {
+      hasEvents: response.status === 200 && kind.startsWith('text/event-stream'),
+      whole: () => wholeOf(response, silence, request),
+      chunks: chunksOf(response, silence, signal),
+      close: () => silence.abort(),
+    };
+  } catch (error) {
+    silence.end();
+    signal?.throwIfAborted();
+    return toBroken(error);
+  }
+}
+
+async function wholeOf(
+  response: Response,
+  silence: Silence,
+  { mostBytes, signal }: Sent,
+): Promise<Answer | Broken> {
+  try {
+    const read = await readBody(response, response.ok ? mostBytes : null, silence);
     return { status: response.status, headers: response.headers, ...read };
   } catch (error) {
     signal?.throwIfAborted();
     return toBroken(error);
+  } finally {
+    silence.end();
+  }
+}
+
+async function* chunksOf(
+  response: Response,
+  silence: Silence,
+  signal: AbortSignal | null,
+): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+      // Its reader may take as long as it likes.
+      silence.end();
+      yield chunk;
+      silence.begin();
+    }
+  } catch {
+    signal?.throwIfAborted();
   } finally {
     silence.end();
   }
@@ -64,6 +117,12 @@ class Silence {
 
   end(): void {
     clearTimeout(this.#timer);
+  }
+
+  /** Nothing is waited for any more. */
+  abort(): void {
+    this.end();
+    this.#aborting.abort(new Error('closed'));
   }
 }
 

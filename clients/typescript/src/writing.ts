@@ -50,7 +50,7 @@ export function readable(written: Json | string): Json | string {
   return written;
 }
 
-export function stdinFields(stdin: string | Uint8Array | undefined): Readonly<Record<string, string>> {
+function stdinFields(stdin: string | Uint8Array | undefined): Readonly<Record<string, string>> {
   if (stdin === undefined) return {};
   return typeof stdin === 'string'
     ? { stdin }
@@ -61,7 +61,7 @@ const refused = (code: string, message: string) => new Refused(ownFailure(code, 
 const bytesOf = (text: string): number => new TextEncoder().encode(text).length;
 
 /** What no kernel would start, or the fleet does not take. A model may have written it, so it is `Refused`. */
-export function checkCommand(words: readonly string[], others: readonly string[]): void {
+function checkCommand(words: readonly string[], others: readonly string[]): void {
   if (words.length === 0 || words.length > mostWords)
     throw refused('invalid_request', `a command has 1 to ${mostWords} words`);
   const texts = [...words, ...others];
@@ -69,6 +69,27 @@ export function checkCommand(words: readonly string[], others: readonly string[]
     throw refused('command_not_started', 'a command cannot hold a NUL character');
   if (texts.reduce((sum, text) => sum + bytesOf(text), 0) > longestCommandBytes)
     throw refused('payload_too_large', 'a command and its input have at most 1 MiB');
+}
+
+export type CommandOptions = {
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly stdin?: string | Uint8Array;
+  readonly user?: 'policy' | 'root';
+  /** stderr comes in `stdout`, in the order of writing. */
+  readonly merge?: boolean;
+  /** Kept of each stream, 10 MiB at most; default: what the environment keeps. */
+  readonly maxOutputBytes?: number;
+};
+
+/** Throws Refused for what no kernel would start, or the fleet does not take. */
+export function commandBody(command: string | readonly string[], options: CommandOptions): Json {
+  const { cwd, env, user, merge, maxOutputBytes } = options;
+  const words = typeof command === 'string' ? [command] : command;
+  const stdin = stdinFields(options.stdin);
+  checkCommand(words, [...Object.entries(env ?? {}).flat(), cwd ?? '', ...Object.values(stdin)]);
+  const what = typeof command === 'string' ? { command } : { argv: command };
+  return { ...what, cwd, env, ...stdin, user, merge, max_output_bytes: maxOutputBytes };
 }
 
 type Bounded = {

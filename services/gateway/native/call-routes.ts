@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CallAnswer, CallBody, CancelAnswer, ExecBody } from '#src/protocol/native/calls.ts';
 import {
@@ -21,6 +20,7 @@ import {
   waitMsOf,
   writtenArguments,
 } from '../http/taking.ts';
+import { largeAnswer, presentCallResult } from './present-call.ts';
 
 /**
  * Tool calls and commands. The same call id again attaches to the call, or gets its recorded answer. A tool's name is taken for the
@@ -85,15 +85,14 @@ export function callRoutes(app: App, core: GatewayCore): void {
     async (request, reply) => {
       const { params, query, body } = request;
       const rollout = takeRolloutRef(request, params.id, query);
-      const result = await core.exec(callerOf(request, 'native'), {
-        rollout,
-        call: takeCall(request, body.call_id),
-        ...commandOf(body),
-        timeoutMs: timeoutMsOf(body.timeout_s),
-        waitMs: waitMsOf(query.wait_s),
-        ...(body.setup === true && { setup: true }),
-      });
-      return answered(request, reply, rollout, result);
+      const call = takeCall(request, body.call_id);
+      const times = { timeoutMs: timeoutMsOf(body.timeout_s), waitMs: waitMsOf(query.wait_s) };
+      const mark = body.setup === true ? { setup: true } : {};
+      const asked = { rollout, call, ...commandOf(body), ...times, ...mark };
+      const caller = callerOf(request, 'native');
+      if (asked.stream !== true) return answered(request, reply, rollout, await core.exec(caller, asked));
+      await core.begin(caller, asked);
+      return reply.code(202).send({ state: 'running', rollout_id: params.id, call_id: call, sent: true });
     },
   );
 
@@ -141,7 +140,10 @@ export function callRoutes(app: App, core: GatewayCore): void {
 function commandOf(
   body: ExecBody,
 ): Omit<ExecRequest, 'rollout' | 'call' | 'timeoutMs' | 'waitMs' | 'killAtOnce'> {
-  const { argv, command, cwd, env, user, merge, binary, max_output_bytes } = body;
+  const { argv, command, cwd, env, user, merge, binary, stream, open_stdin, max_output_bytes, setup } = body;
+  if (open_stdin === true && stream !== true) throw invalid('open_stdin needs stream');
+  // A replay has no reader, and none of what came on stdin later.
+  if (stream === true && setup === true) throw invalid('a set-up command cannot be a stream');
   if ((argv === undefined) === (command === undefined)) {
     throw invalid('give either argv or command');
   }
@@ -153,6 +155,8 @@ function commandOf(
     ...(user === undefined ? {} : { user }),
     ...(merge === true ? { merge } : {}),
     ...(binary === true ? { binary } : {}),
+    ...(stream === true ? { stream } : {}),
+    ...(open_stdin === true ? { openStdin: open_stdin } : {}),
     ...(max_output_bytes === undefined ? {} : { maxOutputBytes: max_output_bytes }),
   };
 }
@@ -162,93 +166,4 @@ function stdinOf({ stdin, stdin_base64 }: ExecBody): Pick<ExecRequest, 'stdin'> 
   if (stdin !== undefined) throw invalid('give either stdin or stdin_base64');
   if (stdin_base64.length % 4 !== 0) throw invalid('stdin_base64 is not padded base64');
   return { stdin: { base64: stdin_base64 } };
-}
-
-type Streams = Readonly<Record<OutputStream, AsyncIterable<Uint8Array> | null>>;
-
-/**
- * A settled call whose sandbox has kept more of its output than fleet state: the same JSON as ever, with that in its place,
- * written as it comes. Twenty megabytes for each of some hundreds of calls at once would be more than a gateway has.
- * Both streams are open before the first byte is sent, so that what has gone is a failure with a status.
- */
-async function largeAnswer(
-  result: CallResult & Required<Pick<CallResult, 'kept'>>,
-  open: (stream: OutputStream) => Promise<AsyncIterable<Uint8Array>>,
-): Promise<Readable> {
-  const { kept } = result;
-  const wanted = (stream: OutputStream) => (kept[stream] > 0 ? open(stream) : Promise.resolve(null));
-  const stdout = await wanted('stdout');
-  const stderr = await wanted('stderr').catch(async (failure: unknown) => {
-    await letGo(stdout);
-    throw failure;
-  });
-  return Readable.from(pieces(presentCallResult(result), { stdout, stderr }), { objectMode: false });
-}
-
-async function letGo(bytes: AsyncIterable<Uint8Array> | null): Promise<void> {
-  await bytes?.[Symbol.asyncIterator]().return?.();
-}
-
-async function* pieces(answer: CallAnswer, streams: Streams): AsyncGenerator<string> {
-  const isBinary = answer.stdout_base64 !== undefined;
-  for (const stream of ['stdout', 'stderr'] as const) {
-    const name = isBinary ? (`${stream}_base64` as const) : stream;
-    const encode = isBinary ? base64Of : textOf;
-    yield stream === 'stdout' ? '{' : ',';
-    yield `"${name}":"`;
-    yield* streams[stream] === null ? [escaped(answer[name] ?? '')] : encode(streams[stream]);
-    yield '"';
-  }
-  const { stdout, stderr, stdout_base64: _out, stderr_base64: _err, ...rest } = answer;
-  const texts = isBinary ? { stdout, stderr } : {};
-  yield `,${JSON.stringify({ ...texts, ...rest }).slice(1)}`;
-}
-
-async function* textOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
-  const decoder = new TextDecoder();
-  for await (const chunk of bytes) yield escaped(decoder.decode(chunk, { stream: true }));
-  yield escaped(decoder.decode());
-}
-
-/** Three bytes become four characters: what is left over begins the next piece. */
-async function* base64Of(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
-  let left = Buffer.alloc(0);
-  for await (const chunk of bytes) {
-    const all = Buffer.concat([left, chunk]);
-    const whole = all.length - (all.length % 3);
-    yield all.toString('base64', 0, whole);
-    left = all.subarray(whole);
-  }
-  yield left.toString('base64');
-}
-
-const escaped = (text: string) => JSON.stringify(text).slice(1, -1);
-
-/** A settled call as the native face tells it. */
-function presentCallResult(result: CallResult): CallAnswer {
-  return {
-    call_id: result.callId,
-    outcome: result.outcome,
-    code: result.code,
-    exit_code: result.exitCode,
-    signal: result.signal,
-    output: result.output,
-    stdout: result.stdout,
-    stderr: result.stderr,
-    ...(result.base64 && {
-      stdout_base64: result.base64.stdout,
-      stderr_base64: result.base64.stderr,
-    }),
-    truncated: {
-      stdout: result.truncated.stdout,
-      stderr: result.truncated.stderr,
-      total_bytes: result.truncated.totalBytes,
-    },
-    timed_out: result.timedOut,
-    oom_killed: result.outOfMemoryKilled,
-    duration_ms: result.durationMs,
-    waited_ms: result.waitedMs,
-    epoch: result.epoch,
-    replayed: result.replayed,
-  };
 }

@@ -8,6 +8,7 @@ import {
   type RawAnswer,
   reservedBytes,
 } from './answer.ts';
+import { LiveCall } from './live-call.ts';
 
 type JournalLimits = {
   /** Answers kept and room reserved for those to come. */
@@ -20,14 +21,15 @@ type JournalLimits = {
 
 /**
  * Runs a call. It never rejects: whatever goes wrong with a command is an ending. A mistake of our own in there ends this
- * process, and a lost sandbox is the honest answer to it. `leftMs` returns how long it may still wait for its turn. `late`: it
- * waited for longer, so nothing ran.
+ * process, and a lost sandbox is the honest answer to it. `live`: what follows it while it runs. `leftMs` returns how long it may
+ * still wait for its turn. `late`: it waited for longer, so nothing ran.
  */
 export type StartCall = (
   callId: string,
   request: CallRequest,
   cancel: AbortSignal,
   leftMs: () => number,
+  live: LiveCall | null,
 ) => Promise<RawAnswer | 'late'>;
 
 /**
@@ -100,6 +102,13 @@ export class Journal {
   /** Throws `unknown_call` or `answer_confirmed`. */
   find(callId: string): JournalEntry {
     return unconfirmed(this.#known(callId));
+  }
+
+  /** A call that streams, also after its answer was confirmed. Throws `unknown_call`, or `invalid_request` if it does not stream. */
+  findStream(callId: string): JournalEntry & { readonly live: LiveCall } {
+    const entry = this.#known(callId);
+    if (entry.streams()) return entry;
+    throw new WireError('invalid_request', `call ${callId} was not sent as a stream`);
   }
 
   /** Throws `unknown_call`, or `invalid_request` while one of them runs, and then has done nothing. Again is fine. */
@@ -194,7 +203,7 @@ export class Journal {
 
   async #run(entry: JournalEntry, neededBytes: number): Promise<void> {
     const leftMs = () => this.#leftMs(entry);
-    const answer = await this.#start(entry.callId, entry.request, entry.begin(), leftMs);
+    const answer = await this.#start(entry.callId, entry.request, entry.begin(), leftMs, entry.live);
     if (this.#abandoned) return;
     this.#usedBytes -= neededBytes;
     if (answer === 'late') {
@@ -250,6 +259,8 @@ export class JournalEntry {
   readonly label: string;
   /** On the journal's clock; a call that has not started by then does not start. */
   startByMs = Infinity;
+  /** Null if it does not stream. */
+  readonly live: LiveCall | null;
   readonly #finished = new EventTarget();
   #state: State;
 
@@ -257,7 +268,12 @@ export class JournalEntry {
     this.callId = callId;
     this.digest = request.digest;
     this.label = request.label ?? '';
+    this.live = request.stream === true ? new LiveCall(request.action) : null;
     this.#state = { kind: 'received', request };
+  }
+
+  streams(): this is JournalEntry & { readonly live: LiveCall } {
+    return this.live !== null;
   }
 
   get state(): State['kind'] {
@@ -286,7 +302,7 @@ export class JournalEntry {
 
   finish(answer: RawAnswer): void {
     this.#state = { kind: 'done', answer };
-    this.#finished.dispatchEvent(new Event('finished'));
+    this.#end();
   }
 
   confirm(): void {
@@ -295,6 +311,11 @@ export class JournalEntry {
 
   /** Ends the waits for an answer: this entry gets none. */
   forget(): void {
+    this.#end();
+  }
+
+  #end(): void {
+    this.live?.end();
     this.#finished.dispatchEvent(new Event('finished'));
   }
 

@@ -4,7 +4,12 @@ import { memoryFilesHere, memoryKillsSince, readMemoryAccount } from '#src/platf
 import { commandEnv, graderEnv } from '../command/command-env.ts';
 import { cutCapture } from '../command/capture.ts';
 import { textArgv } from '../command/prefer-bash.ts';
-import { type CommandResult, type CommandSpec, runCommand } from '../command/run-command.ts';
+import {
+  type CommandResult,
+  type CommandSpec,
+  type LiveCommand,
+  runCommand,
+} from '../command/run-command.ts';
 import type { Config } from '../config.ts';
 import type { Turns } from '../grading/turns.ts';
 import { folderOf, helperProcess } from '../helper/helper-process.ts';
@@ -31,14 +36,14 @@ export function callStarter(
   const deps = { config, env, leaders };
   const queries = queriesOf(deps);
   const memory = memoryFilesHere(config.cgroupEvents);
-  return async (callId, request, cancel, leftMs) => {
+  return async (callId, request, cancel, leftMs, live) => {
     background.enter();
     const backgroundMs = isFleetsOwn(callId) ? 0 : background.take();
     const before = memory && readMemoryAccount(memory);
     const beside = roomBeside(outputs, request);
     const whole = { ...request, keepBytes: Math.max(request.keepBytes, beside) };
     const nodeDisk = watchNodeDisk(config);
-    const carriedOut = carryOut(deps, whole, { turns, queries, leftMs }, cancel);
+    const carriedOut = carryOut(deps, whole, { turns, queries, leftMs, live }, cancel);
     const carried = await carriedOut.finally(() => {
       background.leave();
       nodeDisk.end();
@@ -93,17 +98,18 @@ function kept(
 
 type Deps = { readonly config: Config; readonly env: NodeJS.ProcessEnv; readonly leaders: Leaders };
 
-/** Where calls wait for one another, and how long this one still may. */
+/** Where calls wait for one another, how long this one still may, and what follows it. */
 type Places = {
   readonly turns: Turns;
   readonly queries: ReturnType<typeof queriesOf>;
   readonly leftMs: () => number;
+  readonly live: LiveCommand | null;
 };
 
 async function carryOut(
   deps: Deps,
   request: CallRequest,
-  { turns, queries, leftMs }: Places,
+  { turns, queries, leftMs, live }: Places,
   cancel: AbortSignal,
 ): Promise<{ readonly result: CommandResult; readonly grade?: GradeTurn } | 'late'> {
   const { action, timeoutMs, keepBytes, killAtOnce = false } = request;
@@ -121,7 +127,7 @@ async function carryOut(
   const parts = action.kind === 'exec' ? execProcess(config, env, action) : builtinProcess(config, action);
   const startMs = timeoutAtStart(request, leftMs());
   if (startMs === null) return 'late';
-  const spec = { ...parts, timeoutMs: startMs, keepBytes, killAtOnce, exitsLikeShell };
+  const spec = { ...parts, timeoutMs: startMs, keepBytes, killAtOnce, exitsLikeShell, live };
   return { result: await runCommand(spec, leaders, cancel) };
 }
 
@@ -136,7 +142,7 @@ function queriesOf(deps: Deps): () => Promise<Queries> {
   return () => (made ??= import('../queries/queries.ts').then(({ Queries }) => new Queries(deps)));
 }
 
-type ProcessParts = Omit<CommandSpec, 'timeoutMs' | 'keepBytes' | 'killAtOnce' | 'exitsLikeShell'>;
+type ProcessParts = Omit<CommandSpec, 'timeoutMs' | 'keepBytes' | 'killAtOnce' | 'exitsLikeShell' | 'live'>;
 
 /** A command of the environment or the caller. */
 export function execProcess(config: Config, env: NodeJS.ProcessEnv, action: ExecAction): ProcessParts {

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Capture, decodeCapture } from './capture.ts';
+import { Capture, decodeCapture, type Piece, pieceOf } from './capture.ts';
 
 function captureOf(keepBytes: number, chunks: readonly Uint8Array[]): Capture {
   const capture = new Capture(keepBytes);
@@ -44,4 +44,33 @@ describe('Capture', () => {
       }),
     );
   });
+
+  it('has a piece from any offset while it grows, as it has at its end, and counts what is gone', () => {
+    const chunks = fc.array(fc.uint8Array({ maxLength: 40 }), { maxLength: 30 });
+    fc.assert(
+      fc.property(fc.nat({ max: 100 }), chunks, fc.nat(1300), (keepBytes, written, from) => {
+        const all = Buffer.concat(written);
+        const capture = captureOf(keepBytes, written);
+        const taken = capture.taken();
+        const growing = read((offset) => capture.pieceAt(offset, 7), from, all);
+        expect(growing).toEqual(read((offset) => pieceOf(taken, offset, 7), from, all));
+        expect(growing.lost + growing.kept).toBe(Math.max(0, all.length - from));
+        if (from === 0) expect(growing.kept).toBe(Math.min(keepBytes, all.length));
+      }),
+    );
+  });
 });
+
+/** Reads to the end, and compares each piece with the stream. */
+function read(pieceAt: (offset: number) => Piece | null, from: number, all: Buffer) {
+  const seen = { kept: 0, lost: 0 };
+  let at = from;
+  for (let piece = pieceAt(at); piece !== null; piece = pieceAt(at)) {
+    const length = 'lost' in piece ? piece.lost : piece.bytes.length;
+    expect(length).toBeGreaterThan(0);
+    if ('bytes' in piece) expect(piece.bytes).toEqual(all.subarray(at, at + length));
+    seen['lost' in piece ? 'lost' : 'kept'] += length;
+    at += length;
+  }
+  return seen;
+}

@@ -98,6 +98,11 @@ export class Capture {
     if (rest.length > 0) this.#tail.push(rest);
   }
 
+  /** As {@link pieceOf}, of what is kept now. */
+  pieceAt(offset: number, mostBytes: number): Piece | null {
+    return pieceIn(this.#head.slice(), this.#tail.parts(), this.#totalBytes, offset, mostBytes);
+  }
+
   /** A copy of what is kept. While nothing was cut, all of it is the head. */
   taken(): RawCapture {
     const totalBytes = this.#totalBytes;
@@ -107,6 +112,37 @@ export class Capture {
     }
     return { head: Buffer.concat([this.#head.slice()]), tail: Buffer.concat(tail), totalBytes };
   }
+}
+
+/** A piece of a stream from an offset on, or how many bytes from there are no longer kept. */
+export type Piece = { readonly bytes: Buffer } | { readonly lost: number };
+
+/** A copy, at most `mostBytes` long; null: the stream has nothing after the offset, yet. */
+export function pieceOf(
+  { head, tail, totalBytes }: RawCapture,
+  offset: number,
+  mostBytes: number,
+): Piece | null {
+  return pieceIn(head, [tail], totalBytes, offset, mostBytes);
+}
+
+function pieceIn(
+  head: Buffer,
+  tail: readonly Buffer[],
+  totalBytes: number,
+  offset: number,
+  mostBytes: number,
+): Piece | null {
+  if (offset >= totalBytes) return null;
+  if (offset < head.length) return { bytes: Buffer.from(head.subarray(offset, offset + mostBytes)) };
+  let partAt = totalBytes - tail.reduce((bytes, part) => bytes + part.length, 0);
+  if (offset < partAt) return { lost: partAt - offset };
+  for (const part of tail) {
+    const within = offset - partAt;
+    if (within < part.length) return { bytes: Buffer.from(part.subarray(within, within + mostBytes)) };
+    partAt += part.length;
+  }
+  return null;
 }
 
 /** The same stream as it would stand here with fewer bytes kept. */

@@ -1,4 +1,4 @@
-import type { Readable } from 'node:stream';
+import type { Readable, Writable } from 'node:stream';
 import { setImmediate as afterReading, setTimeout as sleep } from 'node:timers/promises';
 import type { Ending } from '#src/protocol/sandboxd/wire.ts';
 import { monotonicMs } from '../clock.ts';
@@ -25,8 +25,22 @@ export type CommandSpec = Omit<ProcessSpec, 'stdin'> & {
   readonly keepBytes: number;
   /** No SIGTERM and no grace at the timeout. */
   readonly killAtOnce?: boolean;
+  /** What follows it while it runs. */
+  readonly live?: LiveCommand | null;
   /** Exits as a shell does if its program is missing or not executable, with a sentence on stderr; else it is `not_started`. */
   readonly exitsLikeShell?: boolean;
+};
+
+/** Follows a command: reads what is kept of its streams, and writes to its stdin. */
+export type LiveCommand = {
+  /** These have its output from now on. */
+  follow(captures: readonly [stdout: Capture, stderr: Capture]): void;
+  /** They have more. */
+  changed(): void;
+  /** Whether stdin stays open for more than the command was given. */
+  readonly keepsStdin: boolean;
+  /** The program runs, and reads from this what comes later. */
+  writeTo(stdin: Writable): void;
 };
 
 export type CommandResult = {
@@ -74,7 +88,8 @@ export async function runCommand(
 }
 
 async function runOnce(spec: CommandSpec, leaders: Leaders, cancel: AbortSignal): Promise<CommandResult> {
-  const started = await spawnWhenAble({ ...spec, stdin: spec.stdin === undefined ? 'nothing' : 'pipe' });
+  const hasStdin = spec.stdin !== undefined || spec.live?.keepsStdin === true;
+  const started = await spawnWhenAble({ ...spec, stdin: hasStdin ? 'pipe' : 'nothing' });
   const leader = leaders.add(started.pid, spec.user.ids?.uid ?? null);
   return follow(started, leader, spec, leaders, cancel);
 }
@@ -89,7 +104,7 @@ async function follow(
   const startMs = monotonicMs();
   const exited = exitOf(started);
   const output = new Output([started.stdout, started.stderr], spec);
-  started.child.stdin?.end(spec.stdin);
+  giveStdin(started, spec);
   const stop = await firstStop(exited, spec.timeoutMs, cancel);
   if (stop !== 'exited') await end(stop === 'cancelled' || spec.killAtOnce === true, leader.pid);
   const exit = await Promise.race([exited, sleep(exitAfterKillMs, null, { ref: false })]);
@@ -104,6 +119,16 @@ async function follow(
     escapedProcesses: stop === 'exited' ? 0 : alive,
     backgroundProcesses: stop === 'exited' ? alive : 0,
   };
+}
+
+/** Later writes wait for the program: a start without room for a process is made again, with a stdin of its own. */
+function giveStdin({ child, refusal }: StartedProcess, { stdin, live }: CommandSpec): void {
+  const pipe = child.stdin;
+  if (live?.keepsStdin !== true) return void pipe?.end(stdin);
+  if (stdin !== undefined) pipe?.write(stdin);
+  void refusal.then((refused) => {
+    if (refused === null && pipe !== null) live.writeTo(pipe);
+  });
 }
 
 function exitOf({ child }: StartedProcess): Promise<Exit> {
@@ -184,17 +209,20 @@ export class Output {
   readonly #streams: readonly [stdout: Readable, stderr: Readable];
   readonly #captures: readonly [Capture, Capture];
   readonly #isInternal: boolean;
+  readonly #live: LiveCommand | null;
   #openStreams = 2;
   #lastWriteMs = monotonicMs();
   #onClosed: () => void = () => {};
 
   constructor(
     streams: readonly [stdout: Readable, stderr: Readable],
-    { keepBytes, isInternal = false }: Pick<CommandSpec, 'keepBytes' | 'isInternal'>,
+    { keepBytes, isInternal = false, live = null }: Pick<CommandSpec, 'keepBytes' | 'isInternal' | 'live'>,
   ) {
     this.#streams = streams;
     this.#captures = [new Capture(keepBytes), new Capture(keepBytes)];
     this.#isInternal = isInternal;
+    this.#live = live;
+    live?.follow(this.#captures);
     this.#read(streams[0], this.#captures[0]);
     this.#read(streams[1], this.#captures[1]);
   }
@@ -236,6 +264,7 @@ export class Output {
       this.#lastWriteMs = monotonicMs();
       noteRead();
       capture.push(chunk);
+      this.#live?.changed();
     });
     stream.on('error', () => {}); // The peer is gone; 'close' follows and is what counts.
     stream.once('close', () => {

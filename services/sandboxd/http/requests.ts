@@ -10,6 +10,7 @@ import {
   type FilePlace,
   type GradeAction,
   longestLifeMs,
+  longestStreamBytes,
   maxBindLabel,
   maxCallLabel,
   maxCallsOfLife,
@@ -22,6 +23,7 @@ import {
   type ProbeDepth,
   type QueryAction,
   type SandboxNeeds,
+  type StreamOffsets,
   type WireOwner,
 } from '#src/protocol/sandboxd/wire.ts';
 import { WireError } from '../wire-error.ts';
@@ -85,7 +87,7 @@ export function parsePrepare(body: unknown): PrepareRequest {
 }
 
 export function parseCall(body: unknown): CallRequest {
-  const { digest, action, timeoutMs, keepBytes, outputBytes, binary, label, ...start } = shape.fields(
+  const { digest, action, timeoutMs, keepBytes, outputBytes, stream, binary, label, ...start } = shape.fields(
     body,
     'the body',
   );
@@ -98,6 +100,7 @@ export function parseCall(body: unknown): CallRequest {
     ...(outputBytes === undefined
       ? {}
       : { outputBytes: shape.whole(outputBytes, 'outputBytes', 0, maxOutputBytes) }),
+    ...(stream === true ? { stream } : {}),
     ...(binary === true ? { binary } : {}),
     ...(label === undefined ? {} : { label: shape.shortText(label, 'label', maxCallLabel) }),
     ...(killAtOnce === true ? { killAtOnce } : {}),
@@ -182,7 +185,7 @@ export function parseArtifacts(body: unknown): ArtifactsRequest {
   };
 }
 
-function parseExec({ argv, cwd, env, stdin, user, preferBash, merge }: shape.Fields): ExecAction {
+function parseExec({ argv, cwd, env, stdin, user, preferBash, merge, openStdin }: shape.Fields): ExecAction {
   return {
     kind: 'exec',
     argv: shape.argv(argv, 'action.argv'),
@@ -192,6 +195,7 @@ function parseExec({ argv, cwd, env, stdin, user, preferBash, merge }: shape.Fie
     ...(user === undefined ? {} : { user: parseUser(user, 'action.user') }),
     ...(preferBash === true ? { preferBash } : {}),
     ...(merge === true ? { merge } : {}),
+    ...(openStdin === true ? { openStdin } : {}),
   };
 }
 
@@ -255,6 +259,18 @@ export function parseUploadId(query: URLSearchParams): string | null {
 
 export function parseStream(query: URLSearchParams): OutputStream {
   return shape.oneOf(query.get('stream') ?? undefined, 'stream', ['stdout', 'stderr']);
+}
+
+/** How much of each stream its reader has; absent means nothing. */
+export function parseOffsets(query: URLSearchParams): StreamOffsets {
+  const offset = (name: OutputStream) =>
+    shape.whole(Number(query.get(name) ?? 0), name, 0, longestStreamBytes);
+  return { stdout: offset('stdout'), stderr: offset('stderr') };
+}
+
+export function parseStdin(query: URLSearchParams): { readonly offset: number; readonly isLast: boolean } {
+  const offset = shape.whole(Number(query.get('offset') ?? 0), 'offset', 0, longestStreamBytes);
+  return { offset, isLast: shape.oneOf(query.get('end') ?? 'false', 'end', ['true', 'false']) === 'true' };
 }
 
 /** The id in a path, percent-encoded there. */

@@ -3,6 +3,7 @@ import {
   type BindReply,
   type FilePlace,
   type Health,
+  maxStdinBytes,
   ownerHeader,
   type ProbeReply,
   protocolVersion,
@@ -26,8 +27,10 @@ import {
   parseFilePlace,
   parseLook,
   parseMostBytes,
+  parseOffsets,
   parsePrepare,
   parseProbeDepth,
+  parseStdin,
   parseStream,
   parseUploadId,
   parseWaitMs,
@@ -64,6 +67,8 @@ export const routes: readonly Route[] = [
   { method: 'PUT', path: /^\/calls\/([^/]+)$/, needed: 'epoch', handle: startCall },
   { method: 'GET', path: /^\/calls\/([^/]+)$/, needed: 'epoch', handle: attachCall },
   { method: 'GET', path: /^\/calls\/([^/]+)\/output$/, needed: 'epoch', handle: outputOf },
+  { method: 'GET', path: /^\/calls\/([^/]+)\/stream$/, needed: 'epoch', handle: streamOf },
+  { method: 'POST', path: /^\/calls\/([^/]+)\/stdin$/, needed: 'epoch', handle: stdinOf },
   { method: 'POST', path: /^\/calls\/confirm$/, needed: 'epoch', handle: confirmCalls },
   { method: 'POST', path: /^\/calls\/([^/]+)\/cancel$/, needed: 'epoch', handle: cancelCall },
   { method: 'PUT', path: /^\/(files|archive)$/, needed: 'epoch', handle: besideCalls(bytesIn) },
@@ -155,6 +160,26 @@ function outputOf({ daemon, request, query, caught, response }: Exchange): Reply
   return null;
 }
 
+async function streamOf({ daemon, request, query, caught, response, gone }: Exchange): Promise<Reply> {
+  requireBound(daemon, request);
+  const entry = daemon.journal.findStream(parseCallId(caught));
+  const { sendStream } = await import('../calls/send-stream.ts');
+  await sendStream(daemon.outputs, entry, parseOffsets(query), response, gone);
+  return null;
+}
+
+async function stdinOf({ daemon, request, query, caught, gone }: Exchange): Promise<Reply> {
+  requireBound(daemon, request);
+  const callId = parseCallId(caught);
+  const bytes = await readBody(request, maxStdinBytes);
+  const { stdin } = daemon.journal.findStream(callId).live;
+  if (stdin === null) throw new WireError('invalid_request', `the stdin of call ${callId} is not open`);
+  return {
+    status: 200,
+    body: await stdin.take({ ...parseStdin(query), bytes }, parseWaitMs(query), gone),
+  };
+}
+
 async function confirmCalls({ daemon, request }: Exchange): Promise<Reply> {
   requireBound(daemon, request);
   const { calls } = parseConfirm(await readJson(request));
@@ -224,7 +249,7 @@ const largestBodyBytes = 16 * 1024 * 1024;
 
 /** A JSON body. Throws `payload_too_large` or `invalid_request`. */
 async function readJson(request: IncomingMessage): Promise<unknown> {
-  const bytes = await readBody(request);
+  const bytes = await readBody(request, largestBodyBytes);
   try {
     return JSON.parse(bytes.toString('utf8'));
   } catch {
@@ -233,16 +258,16 @@ async function readJson(request: IncomingMessage): Promise<unknown> {
 }
 
 /** By events: what an iterator brings along is a millisecond of a fresh sandboxd's first call. */
-function readBody(request: IncomingMessage): Promise<Buffer> {
+function readBody(request: IncomingMessage, mostBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let sizeBytes = 0;
   return new Promise((resolve, reject) => {
     request.on('data', (chunk: Buffer) => {
       sizeBytes += chunk.length;
-      if (sizeBytes <= largestBodyBytes) return void chunks.push(chunk);
+      if (sizeBytes <= mostBytes) return void chunks.push(chunk);
       // What still comes is dropped as it comes, so that our answer gets through.
       chunks.length = 0;
-      reject(new WireError('payload_too_large', `a body may have ${largestBodyBytes} bytes`));
+      reject(new WireError('payload_too_large', `a body may have ${mostBytes} bytes`));
     });
     request.once('end', () => resolve(Buffer.concat(chunks)));
     request.once('error', reject);

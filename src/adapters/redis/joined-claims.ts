@@ -83,6 +83,7 @@ function createdRecord(request: ClaimRequest, created: Created): RolloutRecord {
     epoch: epochOf(sandbox, boot),
     address: sandboxAddress(address),
     launchType: 'warm',
+    stdinEndsIn: null,
     heals: 0,
     healing: null,
     verdict: 'open',

@@ -1,14 +1,18 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { LinkError, type SandboxTarget } from '#src/ports/sandbox-link.ts';
+import { LinkError, type SandboxTarget, type StdinIn } from '#src/ports/sandbox-link.ts';
 import {
   type BindReply,
   bootHeader,
   type CallAnswer,
   type FileReply,
   type Identity,
-  type SandboxdErrorBody,
+  longestStreamBytes,
   sandboxHeader,
+  type StdinReply,
+  type StreamLine,
+  streamPieceBytes,
 } from '#src/protocol/sandboxd/wire.ts';
+import { answerCheck, lineCheck, type Refusal, refusalCheck, stdinCheck } from './untrusted.ts';
 
 /**
  * Every answer says who gives it; a stranger's is never taken, whatever its status. Throws `other_sandbox` or
@@ -22,31 +26,42 @@ export function checkSpeaker(target: SandboxTarget, status: number, headers: Inc
   if (isOther) throw new LinkError({ kind: 'other_boot', boot: typeof boot === 'string' ? boot : null });
 }
 
+/** Trainers read it. */
+const longestMessage = 2_000;
+
 /** What sandboxd refused, in its own words. */
 export function refusalOf(status: number, body: string): LinkError {
-  const { error } = parseJson(body) as Partial<SandboxdErrorBody>;
-  const { code = 'unknown', message = `status ${status}`, errno, exitCode } = error ?? {};
+  const json = jsonOrNull(body);
+  const error: Refusal = refusalCheck.Check(json)
+    ? json.error
+    : { code: 'unknown', message: `status ${status}` };
+  const { code, message, errno, exitCode } = error;
   return new LinkError({
     kind: 'refused',
     status,
     code,
-    message,
+    message: message.slice(0, longestMessage),
     ...(errno !== undefined && { errno }),
     ...(exitCode !== undefined && { exitCode }),
   });
 }
 
 export function parseJson(text: string): unknown {
+  return jsonOrNull(text) ?? malformed();
+}
+
+function jsonOrNull(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return malformed();
+    return null;
   }
 }
 
 /**
  * Light checks: sandboxd is ours and its version is agreed on at bind. They catch an answer that broke off or a mistake
- * of our own before it is taken for a result. Each throws `maybe_sent`.
+ * of our own before it is taken for a result. Each throws `maybe_sent`. What a command may have written in sandboxd's place
+ * and trainers receive has schemas: `untrusted.ts`.
  */
 export function identity(json: unknown): Identity {
   return has(json, 'boot', 'string') && has(json, 'calls', 'object') ? (json as Identity) : malformed();
@@ -66,13 +81,28 @@ export function fileReply(json: unknown): FileReply {
   return { bytes: json.bytes, ...(has(json, 'entries', 'number') && { entries: json.entries }) };
 }
 
-export function callAnswer(json: unknown): CallAnswer | 'running' {
-  if (has(json, 'state', 'string') && json.state === 'running') return 'running';
-  const isWhole = ['ending', 'stdout', 'stderr', 'evidence'].every((field) => has(json, field, 'object'));
-  return isWhole ? (json as CallAnswer) : malformed();
+/** Within what was sent, whatever it says. A reply that sandboxd never gives is a command's that runs as root: nothing more is taken. */
+export function stdinReply(json: unknown, { offset, bytes }: Pick<StdinIn, 'offset' | 'bytes'>): StdinReply {
+  if (!stdinCheck.Check(json)) return { received: offset, open: false };
+  const { received, open } = json;
+  return { received: Math.min(Math.max(received, offset), offset + bytes.length), open };
 }
 
-type Named = { string: string; number: number; object: object };
+/** Its text as a line of sandboxd's; what it never writes is an end. */
+export function streamLine(text: string): StreamLine {
+  const json = jsonOrNull(text);
+  if (!lineCheck.Check(json) || 'end' in json) return { end: true };
+  const bytes = 'lost' in json ? json.lost : Buffer.byteLength(json.base64, 'base64');
+  const isOne = json.at + bytes <= longestStreamBytes && ('lost' in json || bytes <= streamPieceBytes);
+  return isOne ? json : { end: true };
+}
+
+export function callAnswer(json: unknown): CallAnswer | 'running' {
+  if (has(json, 'state', 'string') && json.state === 'running') return 'running';
+  return answerCheck.Check(json) ? json : malformed();
+}
+
+type Named = { string: string; number: number; boolean: boolean; object: object };
 
 function has<Field extends string, Kind extends keyof Named>(
   json: unknown,

@@ -9,10 +9,13 @@ import {
 import {
   type ConfirmRequest,
   type FilePlace,
+  maxOutputBytes,
   bootHeader,
   ownerHeader,
   sandboxHeader,
   spanHeader,
+  type StreamLine,
+  streamPieceBytes,
 } from '#src/protocol/sandboxd/wire.ts';
 import {
   bindReply,
@@ -20,6 +23,8 @@ import {
   fileReply,
   identity,
   okReply,
+  stdinReply,
+  streamLine,
   checkSpeaker,
   parseJson,
   refusalOf,
@@ -66,8 +71,22 @@ export function createSandboxdHttpLink(
       ask(context, target, { ...callPath(call, waitMs), method: 'PUT', json: request }, callAnswer, signal),
     attach: (target, call, waitMs, signal) =>
       ask(context, target, { ...callPath(call, waitMs), method: 'GET' }, callAnswer, signal),
-    output: (target, call, stream, signal) =>
-      askForBytes(context, target, get(`${pathOf(call)}/output?stream=${stream}`), signal),
+    output: async (target, call, stream, signal) =>
+      atMost(
+        maxOutputBytes,
+        await askForBytes(context, target, get(`${pathOf(call)}/output?stream=${stream}`), signal),
+      ),
+    stream: async (target, call, from, signal) => {
+      const query = `stdout=${from.stdout}&stderr=${from.stderr}`;
+      const path = `${pathOf(call)}/stream?${query}`;
+      return linesOf(await askForBytes(context, target, { ...get(path), isLong: true }, signal));
+    },
+    stdin: (target, call, piece, signal) => {
+      const { offset, bytes, isLast, waitMs } = piece;
+      const path = `${pathOf(call)}/stdin?offset=${offset}&end=${isLast}&waitMs=${waitMs}`;
+      const question = { ...post(path), content: bytes, heldMs: waitMs };
+      return ask(context, target, question, (json) => stdinReply(json, piece), signal);
+    },
     confirm: (target, calls, signal) =>
       ask(context, target, post('/calls/confirm', { calls } satisfies ConfirmRequest), nothing, signal),
     cancel: (target, call, signal) => ask(context, target, post(`${pathOf(call)}/cancel`), nothing, signal),
@@ -121,6 +140,9 @@ type Question = {
   readonly path: string;
   readonly json?: object;
   readonly bytes?: AsyncIterable<Uint8Array>;
+  readonly content?: Uint8Array;
+  /** It takes a connection of its own, because others would wait for it. */
+  readonly isLong?: boolean;
   /** How long sandboxd itself may hold the request. */
   readonly heldMs?: number;
   /** Whether the same question may be asked again in the same life of sandboxd without doing more. Default: yes. */
@@ -202,6 +224,39 @@ async function* bytesOf(answer: Answer, release: () => void): AsyncIterable<Uint
   }
 }
 
+/** A sandbox whose commands are root can send more than is kept of any stream, and without end. */
+async function* atMost(mostBytes: number, bytes: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+  let left = mostBytes;
+  for await (const chunk of bytes) {
+    yield chunk.subarray(0, left);
+    left -= chunk.length;
+    if (left <= 0) return;
+  }
+}
+
+/** Longer than any line of sandboxd's, which has at most a piece as base64. */
+const longestLine = 2 * streamPieceBytes;
+
+/**
+ * Throws if the bytes end before the line that says so. A line that sandboxd never writes counts as that line: a command that runs
+ * as root wrote it, and what the stream still has comes from the call's answer.
+ */
+async function* linesOf(bytes: AsyncIterable<Uint8Array>): AsyncIterable<StreamLine> {
+  const decoder = new TextDecoder();
+  let rest = '';
+  for await (const chunk of bytes) {
+    const [...lines] = (rest + decoder.decode(chunk, { stream: true })).split('\n');
+    rest = lines.pop() ?? '';
+    if (rest.length > longestLine) lines.push(rest);
+    for (const line of lines) {
+      const read = streamLine(line);
+      yield read;
+      if ('end' in read) return;
+    }
+  }
+  throw maybeSent(new Error('the stream broke off'));
+}
+
 function deadlineMs({ bytes, heldMs }: Question): number {
   return bytes === undefined ? (heldMs ?? 0) + answerSlackMs : transferMs;
 }
@@ -234,7 +289,10 @@ async function send(
   until: AbortSignal,
 ): Promise<Sent> {
   try {
-    return await trySend(context, target, question, context.pools.lease(target.address), until);
+    const { pools } = context;
+    const { address } = target;
+    const lease = question.isLong === true ? pools.fresh(address) : pools.lease(address);
+    return await trySend(context, target, question, lease, until);
   } catch (error) {
     const mayRepeat = question.bytes === undefined && question.repeatable !== false && !until.aborted;
     if (!(error instanceof LinkError) || error.trouble.kind !== 'maybe_sent' || !mayRepeat) throw error;
@@ -268,7 +326,7 @@ async function trySend(
 function optionsOf(
   { tokenOf, traceparent }: RequestContext,
   target: SandboxTarget,
-  { method, path, json, bytes }: Question,
+  { method, path, json, bytes, content }: Question,
 ): Dispatcher.RequestOptions {
   const span = traceparent();
   const headers = {
@@ -286,5 +344,6 @@ function optionsOf(
       body: JSON.stringify(json),
     };
   }
-  return { method, path, headers, ...(bytes !== undefined && { body: Readable.from(bytes) }) };
+  const body = bytes === undefined ? content : Readable.from(bytes);
+  return { method, path, headers, ...(body !== undefined && { body }) };
 }

@@ -89,4 +89,9 @@ export interface ClaimStore {
   onWake(listener: (key: RolloutKey) => void): () => void;
 }
 
-export type ActivationStamp = { readonly generation: number; readonly boot: BootId };
+/** `endsStdin`: what was bound there is older than stdins that stay open. */
+export type ActivationStamp = {
+  readonly generation: number;
+  readonly boot: BootId;
+  readonly endsStdin?: boolean;
+};

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { EpochAnswer, nullable } from './parts.ts';
+import { EpochAnswer, nullable, WaitQuery } from './parts.ts';
 
 const closed = { additionalProperties: false };
 
@@ -52,6 +52,15 @@ export const ExecBody = Type.Object(
         description: 'the answer has `stdout_base64` and `stderr_base64`, and empty texts; default: false',
       }),
     ),
+    stream: Type.Optional(
+      Type.Boolean({
+        description:
+          '202 as soon as the command was sent; its output is at `/calls/{call_id}/stream`. As with `binary`',
+      }),
+    ),
+    open_stdin: Type.Optional(
+      Type.Boolean({ description: 'with `stream`: stdin stays open for `/calls/{call_id}/stdin`' }),
+    ),
     max_output_bytes: Type.Optional(
       Type.Integer({
         minimum: 1,
@@ -94,6 +103,49 @@ export const CallAnswer = Type.Object(
   { title: 'CallResult' },
 );
 export type CallAnswer = Static<typeof CallAnswer>;
+
+/** Bytes of stdout and of stderr, in as many digits as `longestStreamBytes` of sandboxd has. */
+export const eventId = /^[0-9]{1,15}-[0-9]{1,15}$/;
+const StreamOffset = Type.String({
+  pattern: eventId.source,
+  description: 'the `id` of the last event that came; default: from the beginning',
+});
+export const StreamQuery = Type.Object(
+  { ...WaitQuery.properties, offset: Type.Optional(StreamOffset) },
+  closed,
+);
+const Flag = Type.Union([Type.Literal('true'), Type.Literal('false')]);
+export const StdinQuery = Type.Object(
+  {
+    ...WaitQuery.properties,
+    offset: Type.String({
+      pattern: '^[0-9]{1,15}$',
+      description: 'bytes of stdin before these; what came before is skipped',
+    }),
+    end: Type.Optional({ ...Flag, description: 'nothing follows; default: false' }),
+  },
+  closed,
+);
+export const StdinAnswer = Type.Object(
+  {
+    received: Type.Integer({
+      description:
+        'bytes of stdin so far, up to the end of these; if fewer, the command had no room for the rest: send it again',
+    }),
+    open: Type.Boolean({
+      description: 'false: nothing more is taken, because the command has ended, or its stdin is closed',
+    }),
+  },
+  { title: 'StdinTaken' },
+);
+
+/** The events of a followed call; the router sends them as text, and only the document describes them. */
+export const StreamEvents = Type.Unsafe<unknown>({
+  type: 'string',
+  description:
+    'server-sent events, each with an `id` to go on from. `output`: `{"stream", "at", "base64"}`. `gap`: `{"stream", "at", "bytes"}`, so many bytes are ' +
+    'no longer kept. The last one is `end`, a CallResult without its streams, or `error`, an Error; without one of them the stream broke off',
+});
 
 export const CancelAnswer = Type.Object(
   {

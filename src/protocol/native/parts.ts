@@ -98,6 +98,11 @@ export const RunningAnswer = Type.Object(
     state: Type.Literal('running'),
     rollout_id: Type.Union([Type.String(), Type.Null()]),
     call_id: Type.Optional(Type.String()),
+    sent: Type.Optional(
+      Type.Literal(true, {
+        description: 'of a command with `stream`: it was sent; without it, send it again',
+      }),
+    ),
   },
   { title: 'Running' },
 );

@@ -14,6 +14,10 @@
  *                                           unknown or not done refuses all: 404, 400
  *   POST   /calls/{id}/cancel               kills the call's whole tree; it settles as `cancelled`: 202, also when done
  *   GET    /calls/{id}/output?stream=       what was kept beyond the answer, head and tail as they are | 410 answer_confirmed: it had to make way
+ *   GET    /calls/{id}/stream?stdout=&stderr=  of a call with `stream`: what it prints from these offsets on, as it prints it, as lines
+ *                                           of {@link StreamLine}; the last one is `end`. An older sandboxd has no such endpoint
+ *   POST   /calls/{id}/stdin?offset=&end=&waitMs=  bytes for a call with `openStdin`: {@link StdinReply}. `offset`: how many came
+ *                                           before; what is known already is skipped, so a repeat is safe
  *   PUT    /files?path=&user=&call=         bytes in: {@link FileReply} | 422 file_error. With `call`, once: a repeat writes nothing
  *   GET    /files?path=&user=&mostBytes=    bytes out, streamed | 422 file_error, errno EFBIG where there are more
  *   PUT    /archive, GET /archive           the same with a tar of what is below the path (`tar.ts`); without its end mark it was broken
@@ -68,6 +72,7 @@ export type SandboxdError =
   | 'file_error' // 422: the path's own fault, as its user sees it; `errno` says which
   | 'prepare_failed' // 422: a command of `prepare`; its `exitCode`, or the `errno` with which it did not start
   | 'internal' // 500
+  | 'stream_busy' // 503: the call's stream has as many readers as it may have
   | 'journal_full'; // 503: more calls than may wait for room; there is room when others have ended
 
 /** Body of every answer that is not 2xx. */
@@ -114,6 +119,8 @@ export type Identity = Health & {
   readonly probed: boolean;
   /** Files put in so far. They are state that the journal does not show. */
   readonly filesPut: number;
+  /** It keeps the stdin of a command open if {@link ExecAction.openStdin} says so. An older sandboxd closes it, and does not say this. */
+  readonly keepsStdin?: true;
   readonly calls: readonly JournalCall[];
 };
 
@@ -226,6 +233,11 @@ export type ExecAction = {
   readonly preferBash?: true;
   /** stderr is the same stream as stdout, so that text stays in the order of writing. An older sandboxd ignores this. */
   readonly merge?: true;
+  /**
+   * stdin stays open after {@link stdin}, for `/stdin`. Only with {@link CallRequest.stream}, and not to a sandboxd that
+   * did not say {@link Identity.keepsStdin} at its bind.
+   */
+  readonly openStdin?: true;
 };
 
 export type BuiltinName = 'read_file' | 'write_file' | 'list_files' | 'search';
@@ -319,6 +331,8 @@ export type CallRequest = {
    * than `keepBytes`; an older sandboxd does not look at it.
    */
   readonly outputBytes?: number;
+  /** Its output can be read while it runs. An older sandboxd ignores this. */
+  readonly stream?: true;
   /** The answer has its streams as bytes too ({@link CallAnswer.base64}); an older sandboxd ignores this. */
   readonly binary?: true;
   /** Kept and told in {@link Identity}: the tool's name. At most {@link maxCallLabel} characters. */
@@ -407,3 +421,28 @@ export type CallEvidence = {
   /** How long the background worked between the call before and this one; an older sandboxd does not say. */
   readonly backgroundMs?: number;
 };
+
+/** Bytes of each stream, counted from its beginning. */
+export type StreamOffsets = Readonly<Record<OutputStream, number>>;
+
+/**
+ * A piece of what a call printed, at its offset. `lost`: so many bytes from there on are no longer kept, because the reader was too
+ * slow. `end`: the call is done, and nothing more comes from here; what its answer has is the last word.
+ */
+export type StreamLine =
+  | { readonly stream: OutputStream; readonly at: number; readonly base64: string }
+  | { readonly stream: OutputStream; readonly at: number; readonly lost: number }
+  | { readonly end: true };
+
+/** The end of the longest stream: an offset has at most 15 digits, here and on the native face. */
+export const longestStreamBytes = 999_999_999_999_999;
+/** Most bytes in one line. */
+export const streamPieceBytes = 64 * 1024;
+/** Most bytes of one request to `/stdin`. */
+export const maxStdinBytes = 1024 * 1024;
+
+/**
+ * `received`: bytes of stdin so far; a link gives it up to the end of what it sent. Fewer: there was no room for them within `waitMs`, because the command does not
+ * read. `open`: false once it takes nothing more: the command has ended, it has closed its stdin, or `end` was sent.
+ */
+export type StdinReply = { readonly received: number; readonly open: boolean };

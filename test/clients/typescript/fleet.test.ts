@@ -28,6 +28,7 @@ beforeAll(async () => void (corral = await startFleetOfTest({ environments })));
 afterAll(() => corral.stop());
 
 const { client, open, view, killSandbox, inFlight } = trainerOn(() => corral);
+const utf8 = (text: string) => new TextEncoder().encode(text);
 
 describe('a rollout', () => {
   it('survives a gateway that is killed in a command, which runs once', async () => {
@@ -111,6 +112,15 @@ describe('a rollout', () => {
     expect((await rollout.grade({ output_text: '41' })).score).toBe(0);
   });
 
+  it('ends a followed command whose policy broke its sandbox as root, and is scored', async () => {
+    await using rollout = open('rooted', { item: { answer: '42' } });
+    const running = rollout.stream('echo begun; kill -9 1; kill -9 -1', { openStdin: true });
+    for await (const piece of running) expect(piece.kind).toBe('output');
+    expect((await running.result()).code).toBe('sandbox_broken');
+    expect(await running.write('x')).toBe(false);
+    expect((await rollout.grade({ output_text: '41' })).score).toBe(0);
+  });
+
   it('moves bytes as they are, and refuses files that the policy removed', async () => {
     await using rollout = open('counting');
     const bytes = Uint8Array.from({ length: 70_000 }, (_, at) => at % 256);
@@ -146,6 +156,70 @@ describe('a rollout', () => {
     expect((await rollout.exec('cat', { stdin: 'text' })).stdoutBytes).toBeNull();
     const nowhere = await rollout.exec('true', { cwd: '/nowhere', binary: true });
     expect([nowhere.outcome, nowhere.stdoutBytes?.length]).toEqual(['refused', 0]);
+  });
+
+  it('follows a command while it runs, and answers it on stdin', async () => {
+    await using rollout = open('counting');
+    const echo = 'while read line; do echo x >> calls; echo "got $line"; done; echo bye >&2; exit 3';
+    const running = rollout.stream(echo, { openStdin: true });
+    const pieces = running[Symbol.asyncIterator]();
+    for (const word of ['one', 'two']) {
+      expect(await running.write(`${word}\n`)).toBe(true);
+      const { value } = await pieces.next();
+      expect(value).toMatchObject({ kind: 'output', stream: 'stdout', data: utf8(`got ${word}\n`) });
+    }
+    await running.endStdin();
+    expect(await pieces.next()).toMatchObject({ value: { stream: 'stderr', data: utf8('bye\n') } });
+    expect(await pieces.next()).toMatchObject({ done: true });
+    expect(await running.result()).toMatchObject({ exitCode: 3, stdout: 'got one\ngot two\n' });
+    expect(await running.write('more')).toBe(false);
+    expect((await rollout.grade()).score).toBe(2);
+  });
+
+  it('goes on with a stream whose gateway is killed, and the command runs once', async () => {
+    await using rollout = open('counting', { client: client(2) });
+    const running = rollout.stream('echo x >> calls; for i in 1 2 3; do echo $i; read _; done', {
+      openStdin: true,
+    });
+    const seen: string[] = [];
+    let killing: Promise<unknown> | null = null;
+    for await (const piece of running) {
+      seen.push(piece.kind === 'output' ? Buffer.from(piece.data).toString() : piece.kind);
+      killing ??= corral.killPart('gateway');
+      await killing;
+      await running.write('\n');
+    }
+    expect(seen.join('')).toBe('1\n2\n3\n');
+    expect((await rollout.grade()).score).toBe(1);
+  });
+
+  it('tells a reader that comes too late how much it misses', async () => {
+    await using rollout = open('counting');
+    const running = rollout.stream('printf first; head -c 8000000 /dev/zero; printf last', {
+      maxOutputBytes: 1000,
+    });
+    await running.result();
+    const pieces = await Array.fromAsync(running);
+    expect(pieces).toMatchObject([
+      { kind: 'output', at: 0 },
+      { kind: 'gap', at: 500, size: 8_000_009 - 1000 },
+      { kind: 'output', at: 8_000_009 - 500 },
+    ]);
+  });
+
+  it('stops a followed command that is left before its end, and loses with its sandbox', async () => {
+    await using rollout = open('counting');
+    const left = rollout.stream('echo begun; sleep 60', { timeoutS: 90 });
+    for await (const _ of left) break;
+    await left[Symbol.asyncDispose]();
+    expect((await left.result()).outcome).toBe('cancelled');
+    const running = rollout.stream('echo begun; sleep 60', { timeoutS: 90 });
+    await expect(
+      (async () => {
+        for await (const _ of running) await killSandbox(rollout);
+      })(),
+    ).rejects.toMatchObject({ name: 'Discarded', code: 'sandbox_lost' });
+    await expect(rollout.grade()).rejects.toThrow(Discarded);
   });
 
   it('is refused by name if there is less than its task requires', async () => {

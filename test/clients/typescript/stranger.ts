@@ -7,6 +7,10 @@ export type Said = {
   readonly status: number;
   readonly body: unknown;
   readonly headers?: Readonly<Record<string, string>>;
+  /** It hangs up in the middle of the body. */
+  readonly isCut?: boolean;
+  /** What follows the body, once it is known. */
+  readonly rest?: Promise<string>;
 };
 /** From the request's line and its number: the answer; null hangs up, `silence` never answers. */
 export type Say = (line: string, number: number) => Said | null | 'silence';
@@ -67,20 +71,33 @@ export function afterOpen(...said: readonly (Said | null | 'silence')[]): Say {
 
 export type Stranger = AsyncDisposable & {
   readonly url: string;
-  readonly heard: readonly { readonly line: string; readonly body: Record<string, unknown> | null }[];
+  readonly heard: readonly Heard[];
+};
+
+/** `body`: what of `text` is JSON. */
+type Heard = {
+  readonly line: string;
+  readonly body: Record<string, unknown> | null;
+  readonly text: string;
 };
 
 export async function stranger(say: Say): Promise<Stranger> {
-  const heard: { line: string; body: Record<string, unknown> | null }[] = [];
+  const heard: Heard[] = [];
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
     const body = await text(request);
     const line = `${request.method} ${request.url}`;
-    heard.push({ line, body: body === '' ? null : (JSON.parse(body) as Record<string, unknown>) });
+    const isJson = request.headers['content-type'] === 'application/json';
+    heard.push({ line, body: isJson ? (JSON.parse(body) as Record<string, unknown>) : null, text: body });
     const said = say(line, heard.length);
     if (said === 'silence') return;
     if (said === null) return void request.socket.resetAndDestroy();
     const content = typeof said.body === 'string' ? said.body : JSON.stringify(said.body);
-    response.writeHead(said.status, said.headers).end(content);
+    response.writeHead(said.status, said.headers);
+    if (said.isCut === true) response.write(content, () => request.socket.destroy());
+    else if (said.rest !== undefined) {
+      response.write(content);
+      response.end(await said.rest);
+    } else response.end(content);
   };
   const server = createServer((request, response) => void answer(request, response));
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));

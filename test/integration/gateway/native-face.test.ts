@@ -243,6 +243,14 @@ describe('calls', () => {
     expect(gateway.core.calls[1]).toMatchObject({ method: 'output' });
     expect(gateway.core.calls[1]?.args.slice(2)).toEqual(['call_1', 'stdout']);
     expect(await send('GET', '/v1/rollouts/trace_1/calls/call_1')).toMatchObject({ body: { stdout: text } });
+    // Of a sandbox that the policy broke, what fleet state has is an answer, and not a failure that the policy would choose.
+    gateway.core.isBroken = true;
+    gateway.core.result = aCallResult({ kept, stdout: 'cut' });
+    expect(await send('GET', '/v1/rollouts/trace_1/calls/call_1')).toMatchObject({
+      status: 200,
+      body: { stdout: 'cut', truncated: { stdout: true, stderr: false } },
+    });
+    gateway.core.isBroken = false;
     expect(
       (await send('POST', '/v1/rollouts/trace_1/exec', { ...asked, max_output_bytes: 11_000_000 })).status,
     ).toBe(400);

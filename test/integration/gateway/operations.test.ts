@@ -158,6 +158,8 @@ describe('the operators’ addresses', () => {
       ['/v1/environments/{name}/tools', ['get']],
       ['/v1/rollouts/{id}/files/{path}', ['get', 'put']],
       ['/v1/rollouts/{id}/archive', ['get', 'put']],
+      ['/v1/rollouts/{id}/calls/{call_id}/stream', ['get']],
+      ['/v1/rollouts/{id}/calls/{call_id}/stdin', ['post']],
       ['/v1/fleet', ['get']],
     ]);
     expect(document.components.schemas.Error).toMatchObject({

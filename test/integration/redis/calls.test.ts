@@ -56,6 +56,18 @@ describe('an admission', () => {
     expect(kinds).toEqual(['not_active', 'not_active', 'not_active', 'not_active']);
   });
 
+  test('keeps that what was bound ends its stdins, for that boot alone', async () => {
+    const claimed = await held(world.fleet, claimOf('a'));
+    const { generation, epoch } = claimed;
+    const activation = { generation, boot: bootId(epoch?.boot ?? ''), endsStdin: true };
+    const first = await world.fleet.calls.admit(admitOf(claimed, 'c1', { activation }));
+    expect(first).toMatchObject({ kind: 'dispatch', rollout: { stdinEndsIn: epoch?.boot } });
+    expect(await admit('c2', { activation: null })).toMatchObject({ rollout: { stdinEndsIn: epoch?.boot } });
+    const other = await held(world.fleet, claimOf('b'));
+    const reply = await world.fleet.calls.admit(admitOf(other, 'c1'));
+    expect(reply).toMatchObject({ kind: 'dispatch', rollout: { stdinEndsIn: null } });
+  });
+
   test('of parallel first calls activates once and sends each', async () => {
     const claimed = await held(world.fleet, claimOf('a'));
     const calls = ['c1', 'c2', 'c3', 'c4', 'c5', 'c6', 'c7', 'c8'];

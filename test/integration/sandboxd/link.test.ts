@@ -8,6 +8,7 @@ import { createSandboxdHttpLink, longestAnswerBytes } from '#src/adapters/sandbo
 import { bootId, callId, sandboxId } from '#src/model/ids.ts';
 import { sandboxAddress } from '#src/model/rollout.ts';
 import { LinkError } from '#src/ports/sandbox-link.ts';
+import { maxOutputBytes } from '#src/protocol/sandboxd/wire.ts';
 import { aBind, aShellCall, startSandboxd } from '#test/support/sandboxd.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'corral-link-'));
@@ -123,6 +124,40 @@ describe('the line to sandboxd', () => {
       expect(trouble).toEqual(kind('maybe_sent'));
     },
   );
+
+  it('ends a stream at a line that sandboxd never writes, however long it is', async () => {
+    const line = { stream: 'stdout', at: 0, base64: 'YWJj' };
+    const odd = [
+      { ...line, at: 3, lost: 9_007_199_254_740_991 },
+      { ...line, base64: 'A' },
+      'x'.repeat(200_000),
+    ];
+    await serve((request, response) => {
+      const said = odd[Number(/stderr=(\d)/.exec(request.url ?? '')?.[1])];
+      response.writeHead(200, speaker);
+      response.write(`${JSON.stringify(line)}\n${JSON.stringify(said)}`);
+      // A command that speaks in its place need not hang up.
+      if (typeof said === 'object') response.write('\n');
+    });
+    for (const stderr of odd.keys()) {
+      const lines = await link.stream(target, confirmed, { stdout: 0, stderr }, never);
+      expect(await Array.fromAsync(lines)).toEqual([line, { end: true }]);
+    }
+  });
+
+  it('reads kept output up to what sandboxd keeps', async () => {
+    await serve((_request, response) => {
+      response.writeHead(200, speaker);
+      const send = (): void => {
+        while (!response.destroyed && response.write(Buffer.alloc(1024 * 1024)));
+      };
+      response.on('drain', send);
+      send();
+    });
+    let bytes = 0;
+    for await (const chunk of await link.output(target, confirmed, 'stdout', never)) bytes += chunk.length;
+    expect(bytes).toBe(maxOutputBytes);
+  });
 
   it.each([200, 422])(
     'reads of an answer without end, status %i, no more than sandboxd ever sends',

@@ -96,6 +96,7 @@ export class Daemon {
       label: this.binding.label,
       probed: this.probed,
       filesPut: this.files.size,
+      keepsStdin: true,
       calls: this.journal.list(),
     };
   }

@@ -44,6 +44,10 @@ export function simLink(world: WireWorld, process: SimProcess): SandboxLink {
       askFor(target, { what: `cancel ${call}`, serve: (daemon) => daemon.journal.cancel(call) }, signal),
     output: (target, call, _stream, signal) =>
       askFor(target, { what: `output of ${call}`, serve: noOutput }, signal),
+    stream: (target, call, _from, signal) =>
+      askFor(target, { what: `stream of ${call}`, serve: noStream }, signal),
+    stdin: (target, call, _piece, signal) =>
+      askFor(target, { what: `stdin of ${call}`, serve: noStream }, signal),
     putFile: async (target, to, body, signal) => {
       const files = await filesOf(to, Buffer.concat(await Array.fromAsync(body)));
       const serve = (daemon: Daemon) => ({ bytes: putFiles(daemon, files) });
@@ -74,6 +78,11 @@ function probe(daemon: Daemon) {
 /** What commands print here fits into their answers. */
 function noOutput(): never {
   throw new WireError('answer_confirmed', 'its output had to make way');
+}
+
+/** No trainer follows a call here: what is followed decides nothing. */
+function noStream(): never {
+  throw new WireError('invalid_request', 'the call does not stream');
 }
 
 const done = () => ({ ok: true, durationMs: 1 }) as const;

@@ -11,8 +11,10 @@
 from . import sync
 from .client import Client
 from .errors import CorralError, Discarded, Failure, Lost, Misuse, Refused, RequirementsUnmet, Unavailable
+from .events import Gap, Output
 from .results import CallResult, Grade, Limits, Opened, Truncated, Verdict
 from .rollout import Rollout
+from .streaming import Running
 from .version import __version__
 
 __all__ = [
@@ -21,14 +23,17 @@ __all__ = [
     "CorralError",
     "Discarded",
     "Failure",
+    "Gap",
     "Grade",
     "Limits",
     "Lost",
     "Misuse",
     "Opened",
+    "Output",
     "Refused",
     "RequirementsUnmet",
     "Rollout",
+    "Running",
     "Truncated",
     "Unavailable",
     "Verdict",

@@ -66,8 +66,8 @@ class Asked:
     is_setup: bool = False
     """Whether it prepares the sandbox for the policy, and may run again in another one."""
     troubles: list[CorralError] = field(default_factory=list[CorralError])
-    """What stands in its way now, the latest last; empty while all is well. Whoever stops waiting then was not kept waiting
-    by the command."""
+    """What stands in its way now, the latest last; empty while all is well. A caller that stops waiting then was not kept
+    waiting by the command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,28 +89,44 @@ class Again:
 
 async def exchange(pool: Pool, gateway: Gateway, asked: Asked, patience_s: float | None = None) -> Reply:
     """Raises a CorralError, and nothing else."""
-    clock = asyncio.get_running_loop().time
-    patience = gateway.patience_s if patience_s is None else patience_s
-    began = clock()
-    until = began + patience
-    tries = 0
+    tries = Tries(pool, gateway, asked, patience_s)
     while True:
-        left_s = until - clock()
-        found = judge(pool, gateway, asked, await send(pool.http, request_of(gateway, asked, left_s)))
+        answer = await send(pool.http, request_of(gateway, asked, tries.left_s))
+        found = judge(pool, gateway, asked, answer)
         if isinstance(found, Reply):
             asked.troubles.clear()
             return found
         if isinstance(found, CorralError):
             raise found
+        await tries.pause(found)
+
+
+class Tries:
+    """The tries of one request, and how long they may take together."""
+
+    def __init__(self, pool: Pool, gateway: Gateway, asked: Asked, patience_s: float | None = None) -> None:
+        self._pool, self._gateway, self._asked = pool, gateway, asked
+        self._began = asyncio.get_running_loop().time()
+        self._until = self._began + (gateway.patience_s if patience_s is None else patience_s)
+        self._failed = 0
+
+    @property
+    def left_s(self) -> float:
+        return self._until - asyncio.get_running_loop().time()
+
+    async def pause(self, found: Again) -> None:
+        """Until the next try; raises what the last one met if there is no time for another."""
+        pool, gateway, asked = self._pool, self._gateway, self._asked
+        now = asyncio.get_running_loop().time()
         asked.troubles.append(found.error)
-        _report(pool, gateway, asked, found.error, clock())
+        _report(pool, gateway, asked, found.error, now)
         if gateway.url not in pool.met and found.error.admitted == "no":
-            until = min(until, began + FIRST_CONTACT_S)
-        pause = pause_s(tries, found.retry_after_s, random.random())
-        if clock() + pause > until:
-            raise _out_of_patience(found.error, clock() - began)
+            self._until = min(self._until, self._began + FIRST_CONTACT_S)
+        pause = pause_s(self._failed, found.retry_after_s, random.random())
+        if now + pause > self._until:
+            raise _out_of_patience(found.error, now - self._began)
         await asyncio.sleep(pause)
-        tries += 1
+        self._failed += 1
 
 
 def _report(pool: Pool, gateway: Gateway, asked: Asked, error: CorralError, now: float) -> None:
@@ -173,9 +189,22 @@ def _of_corral(asked: Asked, answer: Answer) -> Reply | Again | CorralError:
     if answer.status in (200, 201, 202):
         is_bytes = asked.route.method == "GET" and asked.route.of == "file"
         return Reply(answer.status, {} if is_bytes else _object(answer), answer)
-    failure = read_failure(_object(answer))
+    return of_failure(asked, read_failure(_object(answer)), answer.retry_after_s)
+
+
+def of_failure(asked: Asked, failure: Failure, retry_after_s: float | None = None) -> Again | CorralError:
+    """What a failure of the fleet means for this request."""
+    if asked.route.is_new and failure.code == "invalid_request" and not failure.evidence:
+        return _of_older_gateway(failure)
     error = error_of(failure, asked.route.of, was_sent_before=bool(asked.troubles), is_new_id=asked.is_new_id)
-    return Again(error, answer.retry_after_s) if failure.retryable and not failure.tainted else error
+    return Again(error, retry_after_s) if failure.retryable and not failure.tainted else error
+
+
+def _of_older_gateway(failure: Failure) -> Again:
+    """In an upgrade some gateways have a newer route already, as the one that accepted the command. The next try may reach it."""
+    message = f"a gateway of an older release answered: {failure.message}"
+    older = own_failure("gateway_unreachable", message, "infrastructure")
+    return Again(Unavailable(replace(older, retryable=True, admitted="unknown")), None)
 
 
 def _object(answer: Answer) -> dict[str, Any]:
@@ -186,6 +215,17 @@ def _object(answer: Answer) -> dict[str, Any]:
     if isinstance(body, dict):
         return cast("dict[str, Any]", body)
     raise NotCorral("the body is no JSON object")
+
+
+def of_broken_stream(gateway: Gateway, asked: Asked, reason: str) -> Again | CorralError:
+    """A stream that ended without its last word."""
+    return _of_broken(gateway, asked, Broken(reason, was_sent=True))
+
+
+def of_late_request() -> Again:
+    """The time of a request was over before it could begin with what was asked."""
+    late = own_failure("still_running", "the time of the request was over", "infrastructure")
+    return Again(Unavailable(replace(late, retryable=True, admitted="unknown")), None)
 
 
 def _of_broken(gateway: Gateway, asked: Asked, broken: Broken) -> Again | CorralError:

@@ -109,9 +109,10 @@ def policy_may_have_caused(
     failure: Failure, of: Of, *, was_sent_before: bool = False, is_new_id: bool = False
 ) -> bool:
     """A command that the model wrote too long, a file that it has removed, a call id that it has used, a user that it may not
-    be."""
+    be, stdin that its command does not take."""
     if failure.code == "invalid_request":
-        return (of == "file" and "errno" in failure.evidence) or (of == "act" and "user" in failure.evidence)
+        told = failure.evidence
+        return (of == "file" and "errno" in told) or (of == "act" and ("user" in told or "stdin" in told))
     # The answer to an earlier try of the same call was lost on the way, and no doing of the policy.
     if failure.code == "answer_expired" and was_sent_before:
         return False

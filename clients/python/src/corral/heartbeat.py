@@ -19,7 +19,7 @@ from .routes import DELETE, HEARTBEAT
 from .transport import Answer
 
 if TYPE_CHECKING:
-    from .rollout import Rollout
+    from .session import Session
 
 # The lease of a run is five minutes, and any heartbeat of its rollouts renews it; two in a row may be lost.
 LONGEST_PERIOD_S: Final = 90.0
@@ -38,7 +38,7 @@ def period_s(lease_s: float) -> float:
     return min(LONGEST_PERIOD_S, max(SHORTEST_PERIOD_S, lease_s / 3))
 
 
-async def keep_alive(rollout: ReferenceType[Rollout], held: Held, pool: Pool, lease_s: float) -> None:
+async def keep_alive(rollout: ReferenceType[Session], held: Held, pool: Pool, lease_s: float) -> None:
     """Until the rollout is over, or nobody has it any more: then it is let go."""
     while True:
         await asyncio.sleep(period_s(lease_s))
@@ -58,7 +58,7 @@ async def keep_alive(rollout: ReferenceType[Rollout], held: Held, pool: Pool, le
             lease_s = LONGEST_PERIOD_S
 
 
-def _is_over(rollout: ReferenceType[Rollout]) -> bool | None:
+def _is_over(rollout: ReferenceType[Session]) -> bool | None:
     """None where it was collected. The reference must not live on in the loop above."""
     found = rollout()
     return None if found is None else found.is_over

@@ -16,6 +16,8 @@ class Route:
     of: Of = "other"
     is_held: bool = False
     """Whether the gateway holds the request while it waits or works, for as long as `wait_s` says."""
+    is_new: bool = False
+    """Whether a gateway of the release before does not have it."""
 
     def at(self, **values: str) -> str:
         """The address with these values in it. Ids may hold slashes, and a file's path none but its own."""
@@ -41,6 +43,8 @@ VERDICT: Final = Route("GET", "/v1/rollouts/{id}/verdict")
 CALL: Final = Route("POST", "/v1/rollouts/{id}/calls", "act", is_held=True)
 EXEC: Final = Route("POST", "/v1/rollouts/{id}/exec", "act", is_held=True)
 ATTACH: Final = Route("GET", "/v1/rollouts/{id}/calls/{call_id}", "attach", is_held=True)
+STREAM: Final = Route("GET", "/v1/rollouts/{id}/calls/{call_id}/stream", "attach", is_held=True, is_new=True)
+STDIN: Final = Route("POST", "/v1/rollouts/{id}/calls/{call_id}/stdin", "act", is_held=True, is_new=True)
 CANCEL: Final = Route("POST", "/v1/rollouts/{id}/calls/{call_id}/cancel")
 WRITE: Final = Route("PUT", "/v1/rollouts/{id}/files/{path}", "file")
 READ: Final = Route("GET", "/v1/rollouts/{id}/files/{path}", "file")
@@ -63,6 +67,8 @@ ROUTES: Final = (
     CALL,
     EXEC,
     ATTACH,
+    STREAM,
+    STDIN,
     CANCEL,
     WRITE,
     READ,

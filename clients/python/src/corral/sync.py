@@ -18,8 +18,10 @@ from typing import Any, Final, Literal, Self, TypeVar
 
 from . import client as _client
 from . import rollout as _rollout
+from . import streaming as _streaming
 from .client import HOLD_S, PATIENCE_S
 from .errors import CorralError
+from .events import Gap, Output
 from .results import CallResult, Grade, Limits, Opened, Verdict
 from .rollout import LONGEST_FILE_BYTES
 
@@ -91,6 +93,47 @@ class Client:
 
     def limits(self, environment: str) -> Limits:
         return _wait(self.asynchronous.limits(environment))
+
+
+class Running:
+    """As `corral.Running`."""
+
+    def __init__(self, asynchronous: _streaming.Running) -> None:
+        self.asynchronous: Final = asynchronous
+        self.call_id: Final = asynchronous.call_id
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _wait(self.asynchronous.__aexit__(kind, error, trace))
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Output | Gap:
+        piece = _wait(_next_of(self.asynchronous))
+        if not piece:
+            raise StopIteration
+        return piece
+
+    def start(self) -> None:
+        _wait(self.asynchronous.start())
+
+    def write(self, data: bytes | str) -> bool:
+        return _wait(self.asynchronous.write(data))
+
+    def end_stdin(self) -> None:
+        _wait(self.asynchronous.end_stdin())
+
+    def result(self) -> CallResult:
+        return _wait(self.asynchronous.result())
+
+
+async def _next_of(running: _streaming.Running) -> Output | Gap | None:
+    return await anext(running, None)
 
 
 class Rollout:
@@ -176,6 +219,35 @@ class Rollout:
                 max_output_bytes=max_output_bytes,
                 probe=probe,
                 setup=setup,
+                call_id=call_id,
+            )
+        )
+
+    def stream(
+        self,
+        command: str | Sequence[str],
+        *,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        stdin: str | bytes | None = None,
+        open_stdin: bool = False,
+        timeout_s: float | None = None,
+        user: Literal["policy", "root"] | None = None,
+        merge: bool = False,
+        max_output_bytes: int | None = None,
+        call_id: str | None = None,
+    ) -> Running:
+        return Running(
+            self.asynchronous.stream(
+                command,
+                cwd=cwd,
+                env=env,
+                stdin=stdin,
+                open_stdin=open_stdin,
+                timeout_s=timeout_s,
+                user=user,
+                merge=merge,
+                max_output_bytes=max_output_bytes,
                 call_id=call_id,
             )
         )

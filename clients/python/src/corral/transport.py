@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -61,27 +63,78 @@ class Broken:
 
 
 async def send(http: httpx.AsyncClient, request: Request) -> Answer | Broken:
+    opened = await open_answer(http, request)
+    return opened if isinstance(opened, Broken) else await opened.whole(request.most_bytes)
+
+
+def _broken(error: Exception) -> Broken:
+    if isinstance(error, httpx.InvalidURL | httpx.UnsupportedProtocol | httpx.LocalProtocolError):
+        return Broken(_told(error), was_sent=False, is_ours=True)
+    if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout):
+        return Broken(_told(error), was_sent=False, is_ours=_is_certificate(error))
+    return Broken(_told(error), was_sent=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Streamed:
+    """An answer whose body is left to be read. To be closed, unless it is read as a whole."""
+
+    response: httpx.Response
+
+    @property
+    def has_events(self) -> bool:
+        kind = self.response.headers.get("content-type", "")
+        return self.response.status_code == 200 and kind.startswith("text/event-stream")
+
+    async def whole(self, most_bytes: int | None = None) -> Answer | Broken:
+        response = self.response
+        try:
+            content, is_cut = await _read(response, most_bytes if response.is_success else None)
+            return Answer(response.status_code, content, response.headers, is_cut)
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:
+            return _broken(error)
+        finally:
+            await self.close()
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """Raises BrokenOff, and nothing else of the line below."""
+        try:
+            async for chunk in self.response.aiter_bytes():
+                yield chunk
+        except (asyncio.CancelledError, GeneratorExit):
+            raise
+        except Exception as error:
+            raise BrokenOff(_told(error)) from None
+
+    async def close(self) -> None:
+        # A connection that breaks at its end harms nothing.
+        with suppress(Exception):
+            await self.response.aclose()
+
+
+class BrokenOff(Exception):
+    """A body that ended in the middle."""
+
+
+async def open_answer(http: httpx.AsyncClient, request: Request) -> Streamed | Broken:
     timeout = httpx.Timeout(connect=CONNECT_S, write=WRITE_S, read=request.silent_s, pool=None)
     try:
-        async with http.stream(
+        asked = http.build_request(
             request.method,
             request.url,
             headers=request.headers,
             params=request.params,
             content=request.content,
             timeout=timeout,
-        ) as response:
-            content, is_cut = await _read(response, request.most_bytes if response.is_success else None)
-            return Answer(response.status_code, content, response.headers, is_cut)
-    except (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError) as error:
-        return Broken(_told(error), was_sent=False, is_ours=True)
-    except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
-        return Broken(_told(error), was_sent=False, is_ours=_is_certificate(error))
+        )
+        return Streamed(await http.send(asked, stream=True))
     except asyncio.CancelledError:
         raise
     # httpx names most of what can happen, and what it lets through (anyio's, the loop's own) is no better known.
     except Exception as error:
-        return Broken(_told(error), was_sent=True)
+        return _broken(error)
 
 
 async def _read(response: httpx.Response, most_bytes: int | None) -> tuple[bytes, bool]:

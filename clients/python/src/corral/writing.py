@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from .errors import Misuse, Refused
@@ -82,6 +82,31 @@ def check_command(argv: list[str], env: Mapping[str, str], texts: list[str]) -> 
         raise _refused("a command cannot hold a NUL character", "command_not_started")
     if sum(len(text.encode(errors="replace")) for text in told) > LONGEST_COMMAND_BYTES:
         raise _refused("a command and its input have at most 1 MiB", "payload_too_large")
+
+
+def command_body(
+    command: str | Sequence[str],
+    *,
+    cwd: str | None,
+    env: Mapping[str, str] | None,
+    stdin: str | bytes | None,
+    user: str | None,
+    merge: bool,
+    max_output_bytes: int | None,
+) -> dict[str, Any]:
+    """Raises Refused for what no kernel would start, or the fleet does not take."""
+    argv = [command] if isinstance(command, str) else list(command)
+    given = stdin_fields(stdin)
+    check_command(argv, env or {}, [cwd or "", *given.values()])
+    return {
+        **({"command": command} if isinstance(command, str) else {"argv": argv}),
+        **({"cwd": cwd} if cwd else {}),
+        **({"env": dict(env)} if env is not None else {}),
+        **given,
+        **({"user": user} if user is not None else {}),
+        **({"merge": True} if merge else {}),
+        **({"max_output_bytes": max_output_bytes} if max_output_bytes is not None else {}),
+    }
 
 
 def check_bounds(

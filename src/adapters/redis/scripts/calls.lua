@@ -75,6 +75,10 @@ script('admit', function(ask, texts, redisRun)
     Rollout.write(id, 'state', 'active', 'activeAtMs', nowMs)
     redis.call('ZREM', key.grants, id)
     has.activeAtMs, activated = nowMs, true
+    if activation.endsStdin then
+      Rollout.write(id, 'stdinEndsIn', has.boot)
+      has.stdinEndsIn = has.boot
+    end
     return true
   end
 

@@ -39,7 +39,13 @@ export const calls = {
       timeoutMs: Type.Integer(),
       idleMs: Type.Integer(),
       budget: Type.Optional(Type.Object({ toolCalls: Type.Integer(), rolloutMs: Type.Number() })),
-      activation: Type.Optional(Type.Object({ generation: Type.Integer(), boot: Type.String() })),
+      activation: Type.Optional(
+        Type.Object({
+          generation: Type.Integer(),
+          boot: Type.String(),
+          endsStdin: Type.Optional(Type.Boolean()),
+        }),
+      ),
       setup: Type.Optional(Type.Object({ bytes: Type.Integer(), mostBytes: Type.Integer() })),
     },
     Type.Union([
