@@ -15,7 +15,7 @@ beforeEach(async () => {
 afterEach(() => corral.stop());
 
 test.each([
-  ['README.md', true],
+  ['docs/first-calls.md', true],
   ['docs/trainers.md', false],
   ['docs/api.md', false],
 ])(

@@ -339,8 +339,9 @@ export const rooms: readonly Room[] = [
   {
     name: 'tools',
     files: /^tools\//,
-    // Pages are written from the tables of failures, retries, timings, metrics, alerts and dashboards; the chart's schema holds those of the operator's files.
+    // Pages are written from the tables of failures, retries, timings, metrics, alerts and dashboards, and from the help of the commands; the chart's schema holds those of the operator's files.
     may: [
+      'cli/program.ts',
       'src/failure/',
       'src/waiting/',
       'src/model/timings.ts',
@@ -352,7 +353,7 @@ export const rooms: readonly Room[] = [
       'src/adapters/redis/script-library.ts',
     ],
     own: /^tools\//,
-    packages: ['luaparse', 'rolldown', 'typebox', 'vitest', 'yaml'],
+    packages: ['commander', 'luaparse', 'rolldown', 'typebox', 'vitest', 'yaml'],
     builtins: true,
     because: 'the tools check the source from outside',
   },
