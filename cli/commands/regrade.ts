@@ -46,7 +46,7 @@ export function addRegradeCommand(program: Command, terminal: Terminal): void {
     .option('--at-once <rollouts>', 'rollouts at the same time', '8')
     .addHelpText(
       'after',
-      '\nAn environment with keep: true keeps its graded rollouts. No stored score changes. Secrets of judges are read from\nCORRAL_SECRET_NAME. Only command graders need a fleet. Such a grader must read $CORRAL_ROLLOUT alone, or have\ngrade_in: fresh and name kept artifacts; then <file> is an environment that the fleet offers.',
+      '\nAn environment with keep: graded keeps its graded rollouts. No stored score changes. Secrets of judges are read from\nCORRAL_SECRET_NAME. Only command graders need a fleet. Such a grader must read $CORRAL_ROLLOUT alone, or have\ngrade_in: fresh and name kept artifacts; then <file> is an environment that the fleet offers.',
     );
   withReadingOptions(command).action(async (run: string, options: RegradeOptions) => {
     const newer = readNewGrader(options.grader);
@@ -78,7 +78,7 @@ export function addRegradeCommand(program: Command, terminal: Terminal): void {
 
 /** Before a fleet is started for nothing. */
 async function mustHave(run: string, folder: string): Promise<void> {
-  const next = 'write keep: true into its environment and play it again, or name the folder with --kept';
+  const next = 'write keep: graded into its environment and play it again, or name the folder with --kept';
   if (!existsSync(folder)) throw new CommandError(`there is no folder ${folder}`, 'yours', next);
   for await (const _kept of keptOf(run, folder)) return;
   throw new CommandError(`no rollout of run ${run} is kept in ${folder}`, 'yours', next);

@@ -9,6 +9,9 @@ import { askNative, type HttpClient, NotKnown } from '../gateway/http-client.ts'
 import { score } from '../print/amounts.ts';
 import { table } from '../print/table.ts';
 import { show, type Terminal } from '../print/terminal.ts';
+import { keptFolder } from '#src/adapters/event-log/kept-log.ts';
+import { stateFolderAt } from '../fleet/state-folder.ts';
+import { describeTexts, readStoryTexts } from '../stories/call-texts.ts';
 import { describeStory } from '../stories/describe-story.ts';
 import { lookUp } from '../stories/look-up.ts';
 import {
@@ -124,7 +127,12 @@ function describeVerdict({ verdict, code, cause, voided }: RolloutSummary): stri
   return `discard: ${code}${cause === null ? '' : ` (${cause})`}`;
 }
 
-type RolloutOptions = ReadingOptions & { readonly attempt?: string; readonly events?: string };
+type RolloutOptions = ReadingOptions & {
+  readonly attempt?: string;
+  readonly events?: string;
+  readonly texts: boolean;
+  readonly kept?: string;
+};
 
 export function addRolloutCommand(program: Command, terminal: Terminal): void {
   const command = program
@@ -133,13 +141,28 @@ export function addRolloutCommand(program: Command, terminal: Terminal): void {
     .argument('<id>', 'the rollout’s id (trace_id)')
     .option('--run <run>', 'its run (default: all runs are searched)')
     .option('--attempt <number>', 'which attempt (default: the newest)')
-    .option('--events <file>', eventsHelp);
+    .option('--events <file>', eventsHelp)
+    .option('--texts', 'also print what its calls asked and returned, if its environment has keep', false)
+    .option('--kept <folder>', 'folder of these texts (default: that of the fleet on this machine)');
   withReadingOptions(command).action(async (id: string, options: RolloutOptions) => {
     const wanted = anyTenant(options.run === undefined ? null : runId(options.run), rolloutId(id));
     const log = await readLog(options, wanted, process.env, tellingStories);
     const found = await lookUp(storyQuestion(id, options), options, process.env, async () => log.told);
     const story = withLog(found, log);
-    show(terminal, options.json, story, (told) => describeStory(told, terminal.width));
+    if (!options.texts) {
+      show(terminal, options.json, story, (told) => describeStory(told, terminal.width));
+      return;
+    }
+    const texts = await readStoryTexts(
+      story,
+      options.kept ?? keptFolder(stateFolderAt(options.state).events),
+    );
+    show(
+      terminal,
+      options.json,
+      { ...story, texts },
+      (told) => `${describeStory(told, terminal.width)}\n${describeTexts(told.texts)}`,
+    );
   });
 }
 

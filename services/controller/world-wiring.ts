@@ -28,7 +28,7 @@ const connectTimeoutMs = 2_000;
 const processNameLength = 16;
 
 /** What is counted of the world itself. */
-type Seeing = Pick<Prometheus, 'fleetState' | 'eventsDropped' | 'apiCall'>;
+type Seeing = Pick<Prometheus, 'fleetState' | 'eventsDropped' | 'logs' | 'apiCall'>;
 
 export type OpenWorld = Awaited<ReturnType<typeof openWorld>>;
 
@@ -70,8 +70,11 @@ export async function openWorld(config: ControllerConfig, log: Log, prometheus: 
   const link = createSandboxdHttpLink({ tokenOf: (sandbox) => tokens.tokenOf(sandbox), connectTimeoutMs });
   const provider = await connectEngine(config, log, prometheus.apiCall);
   const onDropped = prometheus.eventsDropped;
-  const events = createEventLog({ ...config.eventLog, process: 'controller', log, onDropped, ...system });
-  const { folder: eventFolder } = config.eventLog;
+  const onWritten = prometheus.logs.written('events');
+  const eventLog = { ...config.eventLog, process: 'controller', log, onDropped, onWritten };
+  const events = createEventLog({ ...eventLog, ...system });
+  const { folder: eventFolder, maxBytes } = config.eventLog;
+  if (eventFolder !== null) prometheus.logs.limited(['events'], maxBytes);
   const logId = eventFolder === null ? processName : await logIdOf(eventFolder, systemRandom);
   const tracer = await openTracer(config.traces, { service: 'corral-controller', fleet: config.fleet }, log);
   const close = async (): Promise<void> => {

@@ -18,7 +18,7 @@ import type { Timings } from '#src/model/timings.ts';
 import type { TemplateDigest } from '#src/model/ids.ts';
 import type { Clock } from '#src/ports/clock.ts';
 import type { FleetEvent } from '#src/ports/event-log.ts';
-import type { KeepRollout } from '#src/ports/kept-rollouts.ts';
+import type { KeepCallText, KeepRollout } from '#src/ports/kept-rollouts.ts';
 import type { CallStore } from '#src/ports/fleet/calls.ts';
 import type { ClaimStore } from '#src/ports/fleet/claims.ts';
 import type { ControlStore } from '#src/ports/fleet/controls.ts';
@@ -65,6 +65,7 @@ export type GatewayWorld = {
   readonly record: (event: FleetEvent) => void;
   /** Left out: nothing is kept. */
   readonly keep?: KeepRollout;
+  readonly keepText?: KeepCallText;
   /** Trouble that no request is told of, because the next try fixes it. */
   readonly onTrouble: (error: unknown) => void;
 };
@@ -134,6 +135,10 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
     timings,
     work,
     record,
+    texts: {
+      keep: world.keepText ?? (() => undefined),
+      redact: ({ grader }, text) => withoutSecretsOf(evaluating, grader, text),
+    },
   };
   const evaluating: EvaluateDeps = {
     claims,

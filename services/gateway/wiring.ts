@@ -157,7 +157,7 @@ function wireEvents({ clock, tokens, peers, logId, state, events }: OpenWorld, c
 /** Spans are told from the core's two edges: what it asks of the world, and what is asked of it. */
 function wireCore(
   config: GatewayConfig,
-  { state, link, judge, catalog, clock, random, tracer, keep }: OpenWorld,
+  { state, link, judge, catalog, clock, random, tracer, keep, keepText }: OpenWorld,
   told: Pick<GatewayWorld, 'record' | 'work' | 'onTrouble'>,
 ): WiredCore {
   const tracing = createTracing(tracer);
@@ -184,6 +184,7 @@ function wireCore(
     record: told.record,
     onTrouble: told.onTrouble,
     keep,
+    keepText,
   });
   const wired = createGatewayCore(world);
   return { core: tracing.core(wired.core), load: wired.load, close: wired.close };

@@ -27,7 +27,7 @@ const connectTimeoutMs = 2_000;
 const processNameLength = 16;
 
 /** What is counted of the world itself. */
-type Seeing = Pick<GatewayPrometheus, 'fleetState' | 'eventsDropped'>;
+type Seeing = Pick<GatewayPrometheus, 'fleetState' | 'eventsDropped' | 'logs'>;
 
 export type OpenWorld = Awaited<ReturnType<typeof openWorld>>;
 
@@ -63,9 +63,18 @@ export async function openWorld(config: GatewayConfig, log: Log, prometheus: See
     process: 'gateway',
     log,
     onDropped: prometheus.eventsDropped,
+    onWritten: prometheus.logs.written('events'),
     ...system,
   });
-  const kept = createKeptLog({ ...config.eventLog, process: 'gateway', log, ...system });
+  const kept = createKeptLog({
+    ...config.eventLog,
+    process: 'gateway',
+    log,
+    onDropped: prometheus.logs.keptDropped,
+    onWritten: prometheus.logs.written('kept'),
+    ...system,
+  });
+  if (config.eventLog.folder !== null) prometheus.logs.limited(['events', 'kept'], config.eventLog.maxBytes);
   const { folder: eventFolder } = config.eventLog;
   const logId = eventFolder === null ? processName : await logIdOf(eventFolder, systemRandom);
   const peers = createAskKeeper({ tokens, random: systemRandom });
@@ -92,6 +101,7 @@ export async function openWorld(config: GatewayConfig, log: Log, prometheus: See
     state,
     events,
     keep: kept.keep,
+    keepText: kept.keepText,
     logId,
     peers,
     link,

@@ -31,6 +31,7 @@ import type { WorkMetrics } from '../ports/gateway-metrics.ts';
 import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
 import type { Confirmations } from './confirmations.ts';
 import { exchange } from './exchange.ts';
+import { keepCallText } from './keep-call-text.ts';
 import { type HeedDeps, type Heeded, heedDependency } from './heed-dependency.ts';
 import type { DependencyProbes } from './probe-dependencies.ts';
 import { startBound, type StartBoundDeps } from './start-bound.ts';
@@ -192,8 +193,10 @@ async function carryOut(deps: CarryOutDeps, running: Running): Promise<CallResul
     sent.kind === 'answered' ? await heedDependency(deps, running, sent.answer) : sent;
   switch (exchanged.kind) {
     case 'settled_elsewhere':
-      if (wentDown(running.work, exchanged.summary))
+      if (wentDown(running.work, exchanged.summary)) {
         deps.record(lostCommandEvent(running.work, deps.clock.nowMs()));
+        keepCallText(deps, running.work, null);
+      }
       return answerFrom(running.work, exchanged);
     case 'unknown':
       return settleWithoutAnswer(deps, running, settlementOfUnknown(running.work, exchanged));

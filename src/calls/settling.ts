@@ -6,6 +6,7 @@ import type { FleetEvent, RolloutEvent } from '../ports/event-log.ts';
 import type { CallStore, Repeated, Settlement, SettleReply } from '../ports/fleet/calls.ts';
 import type { CallSummary, RolloutRecord } from '../ports/fleet/records.ts';
 import { keepsCalls } from '../model/grader-leaves.ts';
+import { type CallTexts, keepCallText } from './keep-call-text.ts';
 import { keptOutput } from './kept-texts.ts';
 import { callConflict, type CallResult, type StoredResult, type Tracked } from './work.ts';
 import { type Judged, type Result, brokenWhileRunning, refusedSettlement } from './judge-call.ts';
@@ -14,6 +15,8 @@ import { blameOf } from '../failure/codes.ts';
 export type SettlingDeps = RetryDeps & {
   readonly calls: Pick<CallStore, 'settle' | 'lookup'>;
   readonly record: (event: FleetEvent) => void;
+  /** Absent: call texts are not kept, as in a controller, which never has them. */
+  readonly texts?: CallTexts;
 };
 
 /**
@@ -32,8 +35,10 @@ export async function settle(
   const known = { waitedMs, answer, keyId: work.keyId, ...(ranIn && { ranIn }), ...textsOf(work, judged) };
   const settlement = { ...judged.settlement, ...known } satisfies Settlement;
   const reply = await retrying(deps, retryPolicies.storedAnswer, () => deps.calls.settle(settlement));
-  if (reply.first)
+  if (reply.first) {
     deps.record(settledEvent(work, reply.summary, { rollout, settlement, judged }, deps.clock.nowMs()));
+    keepCallText(deps, work, settlement.output ?? null);
+  }
   return reply;
 }
 

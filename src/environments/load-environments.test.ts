@@ -45,6 +45,21 @@ describe('an environment whose trainer grades by itself', () => {
   });
 });
 
+test.each([
+  ['graded', true],
+  ['all', 'all'],
+  ['no', undefined],
+  ['true', true],
+  ['false', undefined],
+])('keep: %s, also as files before it write it', async (written, keep) => {
+  const { environment } = await loaded({ 'a.yaml': `${minimal()}keep: ${written}\n` });
+  expect(environment.keep).toBe(keep);
+});
+
+test('a word that keep does not know is a mistake that names those it knows', async () => {
+  expect(await mistakes(`${minimal()}keep: some\n`)).toEqual([expect.stringContaining('graded, all or no')]);
+});
+
 describe('a file that says the least', () => {
   test('gets every default', async () => {
     const { environment } = await loaded({ 'a.yaml': minimal() });

@@ -61,7 +61,7 @@ export async function evaluateJob(deps: EvaluateDeps, job: GradeJob): Promise<Ev
     if (outlivesItsSandbox(job.environment.grader))
       await inTime(deps, job, () => deps.grades.artifactsTaken(job.rollout.key, job.turn));
     const evaluation = await evaluateWith(deps, job, artifacts, alreadyHeld);
-    if (job.environment.keep !== true || evaluation.kind !== 'scored') return evaluation;
+    if (job.environment.keep === undefined || evaluation.kind !== 'scored') return evaluation;
     return { ...evaluation, artifacts: artifactsToKeep(paths, artifacts) };
   });
 }

@@ -31,7 +31,7 @@ export async function toKeep(
   job: GradeJob,
   { artifacts }: Pick<KeptRollout, 'artifacts'>,
 ): Promise<Keep> {
-  if (job.environment.keep !== true || job.brought !== null) return nothing;
+  if (job.environment.keep === undefined || job.brought !== null) return nothing;
   try {
     const document = deps.redact(job, wholeRollout(job, await readStory(deps.calls, job.rollout.key)));
     if (document.length > mostDocumentCharacters)

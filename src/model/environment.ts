@@ -146,8 +146,11 @@ export type Environment = {
   /** The score of a rollout whose final answer is too long to be graded. */
   readonly onTooLong: number;
   readonly texts: Texts;
-  /** Whether graded rollouts are kept as their grader saw them, for a newer grader; absent: they are not. */
-  readonly keep?: true;
+  /**
+   * `true`: graded rollouts are kept as their grader saw them, for a newer grader. `all`: also the texts of every call when it
+   * settles. Absent: nothing is kept. The author's `graded` stays `true` here, so that versions and older gateways keep working.
+   */
+  readonly keep?: true | 'all';
   /** Demands of tasks that are not held against it; absent: none. */
   readonly waives?: { readonly network?: true; readonly writableWorkdir?: true };
   /** Its rows and its prompt, of which a fleet knows the digests; absent: they are the trainer's own. */

@@ -36,7 +36,7 @@ const readsCalls = (grader: Grader): boolean =>
 
 /** Whether what calls said is written down: for its grader, or for a newer one. */
 export const keepsCalls = ({ grader, keep }: Pick<Environment, 'grader' | 'keep'>): boolean =>
-  keep === true || readsCalls(grader);
+  keep !== undefined || readsCalls(grader);
 
 /** Whether some part runs inside the rollout's sandbox, or looks at what the policy left there. */
 export function needsSandbox(grader: Grader): boolean {

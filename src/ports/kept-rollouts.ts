@@ -1,6 +1,8 @@
 import type { Amounts } from '../model/amounts.ts';
 import type { Item } from '../model/grader.ts';
+import type { CallId } from '../model/ids.ts';
 import type { RolloutKey } from '../model/rollout.ts';
+import type { KeptText } from './fleet/calls.ts';
 
 /**
  * A graded rollout as its grader saw it, for a newer grader to look at: it holds the truth of its row, so it lies where the
@@ -48,3 +50,21 @@ type KeptFile = {
 export const mostKeptBytes = 8 * 1024 * 1024;
 /** Those in base64, and a mebibyte for their paths: the policy names them, and up to 4,096 of them. */
 export const mostKeptCharacters = Math.ceil((mostKeptBytes * 4) / 3) + 1024 * 1024;
+
+/**
+ * What a settled call asked for and returned, of an environment with `keep: all`: also of rollouts that run or were discarded.
+ * A text is null if the process that settled the call does not have it.
+ */
+export type KeptCallText = {
+  readonly atMs: number;
+  readonly key: RolloutKey;
+  readonly environment: string;
+  readonly version: string;
+  readonly call: CallId;
+  readonly tool: string;
+  readonly arguments: KeptText | null;
+  readonly output: KeptText | null;
+};
+
+/** Appends it. A line that finds no room or no disk is counted and lost, and never delays a call. */
+export type KeepCallText = (kept: KeptCallText) => void;

@@ -63,6 +63,24 @@ export const redis: Row = {
       },
       queries: one(sum([], inAll('corral_events_dropped_total'))),
     }),
+    lines('How long does a log last?', 'seconds', {
+      columns: 8,
+      reading:
+        'Until the oldest line of a log is removed to make room, at the rate of the last hour. Lines older than 14 days are removed anyway.',
+      todo: 'Raise `eventLog.maxBytes`, or keep less: [bytes for each load](operators.md#how-long-a-log-lasts).',
+      limits: {
+        below: 'red',
+        steps: [
+          { from: 86_400, colour: 'yellow', because: 'last night’s run can no longer be read or regraded' },
+          { from: 604_800, colour: 'green', because: 'a week leaves time to look at a run' },
+        ],
+      },
+      needs: 'event',
+      queries: one(
+        `min by (log) (${share(series('corral_event_log_limit_bytes'), `rate(${series('corral_event_log_written_bytes_total')}[1h])`)})`,
+        '{{log}}',
+      ),
+    }),
   ],
 };
 

@@ -28,6 +28,8 @@ export type EventLogOptions = {
   readonly maxBufferedBytes?: number;
   /** Told of lines that are lost. */
   readonly onDropped?: (lines: number) => void;
+  /** Counts bytes that are on the disk. */
+  readonly onWritten?: (bytes: number) => void;
   /** Default 14 days. */
   readonly keepDays?: number;
 };

@@ -5,9 +5,15 @@ import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { Json } from '#src/model/grader.ts';
 import type { Outcome } from '#src/model/outcome.ts';
-import type { RolloutKey } from '#src/model/rollout.ts';
+import type { RolloutId } from '#src/model/ids.ts';
+import { ownerOf, type RolloutKey } from '#src/model/rollout.ts';
 import { visibleLine } from '#src/model/visible-text.ts';
-import { type KeepRollout, type KeptArtifacts, mostKeptCharacters } from '#src/ports/kept-rollouts.ts';
+import {
+  type KeepCallText,
+  type KeepRollout,
+  type KeptArtifacts,
+  mostKeptCharacters,
+} from '#src/ports/kept-rollouts.ts';
 import { parseJson, splitLines } from './event-lines.ts';
 import type { EventLogOptions } from './event-log.ts';
 import { gather } from './gather.ts';
@@ -27,23 +33,31 @@ type KeptLogOptions = Omit<EventLogOptions, 'folder' | 'stdout' | 'maxFileBytes'
   readonly folder: string | null;
 };
 
+/** Call texts are lines between those of graded rollouts, in the same files. */
+const callTextKind = 'call_text';
+const callTextStart = `{"kind":"${callTextKind}"`;
+
 /** Kept rollouts as JSONL, in files that rotate as the event log's do, with as many bytes and days of their own. */
 export function createKeptLog(given: KeptLogOptions): {
   readonly keep: KeepRollout;
+  readonly keepText: KeepCallText;
   readonly flush: () => Promise<void>;
 } {
-  const { folder, maxBytes = Number.POSITIVE_INFINITY, keepDays = 14, clock, log } = given;
-  if (folder === null) return { keep: () => undefined, flush: () => Promise.resolve() };
+  const { folder, maxBytes = Number.POSITIVE_INFINITY, keepDays = 14, clock, log, onDropped } = given;
+  if (folder === null)
+    return { keep: () => undefined, keepText: () => undefined, flush: () => Promise.resolve() };
   const maxFileBytes = Math.min(256 * mebibyte, Math.floor(maxBytes / 4));
   const keepBytes = Math.max(0, maxBytes - maxFileBytes);
   const where = { ...given, folder: keptFolder(folder), maxFileBytes, keepBytes, keepDays };
-  const lines = gather(createFolderWriter(where), { clock, log, maxBufferedBytes });
+  const lines = gather(createFolderWriter(where), { clock, log, maxBufferedBytes, onDropped });
   return {
     keep: ({ document, artifacts, ...told }) => {
       const taken = artifacts === undefined ? '' : `,"artifacts":${artifacts}`;
       const line = `${JSON.stringify(told).slice(0, -1)}${taken},"rollout":${document}}`;
       lines.add(`${visibleLine(line)}\n`, told.key);
     },
+    keepText: (text) =>
+      lines.add(`${visibleLine(JSON.stringify({ kind: callTextKind, ...text }))}\n`, text.key),
     flush: () => lines.flush(),
   };
 }
@@ -130,14 +144,59 @@ export type KeptCall = Static<typeof KeptCall>;
 
 const check = Compile(KeptLine);
 
-/** All of a folder, in no order; a line that a crash cut off is skipped. */
+/** Graded rollouts of a folder, in no order; a line that a crash cut off is skipped. */
 export async function* readKept(folder: string): AsyncGenerator<KeptLine> {
+  for await (const line of keptLines(folder)) {
+    if (line.startsWith(callTextStart)) continue;
+    const kept = parseJson(line);
+    if (check.Check(kept)) yield kept;
+  }
+}
+
+async function* keptLines(folder: string): AsyncGenerator<string> {
   const names = (await readdir(folder)).filter((name) => parseFileName(name) !== null);
   for (const name of names.toSorted()) {
     const bytes = createReadStream(join(folder, name)) as AsyncIterable<Uint8Array>;
-    for await (const line of splitLines(bytes, longestLine)) {
-      const kept = parseJson(line);
-      if (check.Check(kept)) yield kept;
-    }
+    yield* splitLines(bytes, longestLine);
+  }
+}
+
+const Text = Type.Union([Type.Object({ text: Type.String(), whole: Type.Number() }), Type.Null()]);
+const CallTextLine = Type.Object({
+  kind: Type.Literal(callTextKind),
+  atMs: Type.Number(),
+  key: Type.Unsafe<RolloutKey>({ type: 'string', pattern: keyPattern }),
+  call: Type.String(),
+  tool: Type.String(),
+  arguments: Text,
+  output: Text,
+});
+const textCheck = Compile(CallTextLine);
+
+/** What one call asked for and returned, as far as it was kept. */
+export type CallText = Pick<Static<typeof CallTextLine>, 'key' | 'call' | 'tool' | 'arguments' | 'output'>;
+
+/** Call texts of the rollouts with this id, in no order: from their own lines, and from those of graded rollouts. */
+export async function* readCallTexts(folder: string, rollout: RolloutId): AsyncGenerator<CallText> {
+  const mark = `/${encodeURIComponent(rollout)}/`;
+  for await (const line of keptLines(folder)) {
+    if (!line.includes(mark)) continue;
+    const kept = parseJson(line);
+    if (textCheck.Check(kept) && ownerOf(kept.key).rollout === rollout) yield kept;
+    if (check.Check(kept) && ownerOf(kept.key).rollout === rollout) yield* textsOfKept(kept);
+  }
+}
+
+function* textsOfKept({ key, rollout: { calls } }: KeptLine): Generator<CallText> {
+  for (const { id: call, tool, output, ...kept } of calls) {
+    const asked = kept.arguments_text ?? JSON.stringify(kept.arguments);
+    const said = output === null ? null : output + (kept.output_end ?? '');
+    yield {
+      key,
+      call,
+      tool,
+      arguments: { text: asked, whole: kept.arguments_bytes },
+      output: said === null ? null : { text: said, whole: kept.output_characters },
+    };
   }
 }

@@ -17,6 +17,7 @@ type FolderWriterOptions = {
   readonly keepDays: number;
   /** Of all files, before the next one is begun; the oldest go first. */
   readonly keepBytes: number;
+  readonly onWritten?: (bytes: number) => void;
 };
 
 /** Two processes of one name in one folder meet once in 10^12. */
@@ -41,7 +42,9 @@ export function createFolderWriter(options: FolderWriterOptions): BatchWriter {
     const next = file === null ? first : nextFile(file, writtenBytes, clock.nowMs(), options.maxFileBytes);
     if (next !== file) await turnTo(next);
     await appendDurably(join(folder, fileName(next)), text);
-    writtenBytes += Buffer.byteLength(text);
+    const bytes = Buffer.byteLength(text);
+    writtenBytes += bytes;
+    options.onWritten?.(bytes);
   };
   return { place: folder, write };
 }

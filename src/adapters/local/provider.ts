@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { Compile } from 'typebox/compile';
 import { Pool, type Dispatcher, Client } from 'undici';
 import type { Clock } from '#src/ports/clock.ts';
@@ -184,5 +185,7 @@ async function watchOnce({ socketPath, onEvent, signal }: WatchOptions): Promise
 function eventIn(line: string): ProviderEvent | null {
   const value: unknown = JSON.parse(line);
   if (!lineCheck.Check(value)) throw new Error(`node sent an unknown line: ${line.slice(0, 200)}`);
-  return value.kind === 'alive' ? null : value;
+  if (value.kind === 'alive') return null;
+  // Node listens on a socket of this machine, so its name is this machine's.
+  return value.kind === 'gone' ? { ...value, evidence: { ...value.evidence, node: hostname() } } : value;
 }

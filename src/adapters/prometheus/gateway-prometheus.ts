@@ -5,7 +5,14 @@ import type { GatewayGauges, GatewayMetrics, WorkMetrics } from '#src/ports/gate
 import { mostKeys } from './catalogue/gateway.ts';
 import { blamed } from './catalogue/tables.ts';
 import { createInstruments, type Instruments } from './instruments.ts';
-import { environmentMetrics, eventMetrics, stateMetrics, type StateMetrics } from './told-by-both.ts';
+import {
+  environmentMetrics,
+  eventMetrics,
+  type LogMetrics,
+  logMetrics,
+  stateMetrics,
+  type StateMetrics,
+} from './told-by-both.ts';
 
 export type GatewayPrometheus = {
   readonly metrics: GatewayMetrics;
@@ -15,6 +22,7 @@ export type GatewayPrometheus = {
   readonly fleetState: StateMetrics;
   /** Counts lines that the event log dropped. */
   readonly eventsDropped: (lines: number) => void;
+  readonly logs: LogMetrics;
   /** Shows by which environments this process goes. */
   readonly environments: (now: EnvironmentsInForce) => void;
   /** Everything in the text format that Prometheus scrapes. */
@@ -45,6 +53,7 @@ export function createGatewayPrometheus(own: {
     work: workMetrics(instruments),
     told: eventMetrics(instruments),
     fleetState: stateMetrics(instruments),
+    logs: logMetrics(instruments),
     eventsDropped: (lines) => instruments.count('corral_events_dropped_total', {}, lines),
     environments: environmentMetrics(instruments),
     render: (now, underWay) => {

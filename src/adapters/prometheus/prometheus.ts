@@ -6,7 +6,14 @@ import type { QueueCounts } from '#src/ports/launch-queue.ts';
 import type { FleetPool, Metrics } from '#src/ports/metrics.ts';
 import { blamed } from './catalogue/tables.ts';
 import { createInstruments, type Instruments } from './instruments.ts';
-import { environmentMetrics, eventMetrics, stateMetrics, type StateMetrics } from './told-by-both.ts';
+import {
+  environmentMetrics,
+  eventMetrics,
+  type LogMetrics,
+  logMetrics,
+  stateMetrics,
+  type StateMetrics,
+} from './told-by-both.ts';
 
 export type Prometheus = {
   readonly metrics: Metrics;
@@ -15,6 +22,7 @@ export type Prometheus = {
   readonly fleetState: StateMetrics;
   /** Counts lines that the event log dropped. */
   readonly eventsDropped: (lines: number) => void;
+  readonly logs: LogMetrics;
   /** Shows by which environments this process goes. */
   readonly environments: (now: EnvironmentsInForce) => void;
   /** Shows what all sandboxes have cost; null: nobody knows now, and it stays as it was. */
@@ -53,6 +61,7 @@ export function createPrometheus(own: {
     },
     told: eventMetrics(instruments),
     fleetState: stateMetrics(instruments),
+    logs: logMetrics(instruments),
     eventsDropped: (lines) => instruments.count('corral_events_dropped_total', {}, lines),
     environments: environmentMetrics(instruments),
     sandboxCost: (costs) => {

@@ -43,6 +43,28 @@ function verdictLabels({ verdict, suspected, environment }: Extract<FleetEvent, 
 
 const nobody = { blame: none, code: none };
 
+/** Logs with files of their own: events, and kept rollouts with call texts. */
+type LogName = 'events' | 'kept';
+
+export type LogMetrics = {
+  readonly written: (log: LogName) => (bytes: number) => void;
+  /** Shows how many bytes each of these logs may have. */
+  readonly limited: (logs: readonly LogName[], bytes: number) => void;
+  /** Counts lines of kept rollouts and call texts that were lost. */
+  readonly keptDropped: (lines: number) => void;
+};
+
+/** How fast logs fill, so that an operator knows how long a line stays. */
+export function logMetrics({ count, set }: Instruments): LogMetrics {
+  return {
+    written: (log) => (bytes) => count('corral_event_log_written_bytes_total', { log }, bytes),
+    limited: (logs, bytes) => {
+      for (const log of logs) set('corral_event_log_limit_bytes', { log }, bytes);
+    },
+    keptDropped: (lines) => count('corral_kept_lines_dropped_total', {}, lines),
+  };
+}
+
 /** Enough of a digest to see whether all processes go by the same. */
 const digestLabelLength = 12;
 

@@ -39,7 +39,7 @@ export function compileEnvironment(yaml: EnvironmentYaml, folder: Folder, report
     onTooLong: yaml.on_too_long ?? 0,
     texts: compileTexts(yaml.texts ?? {}, report),
     pool: compilePool(yaml, grader, report),
-    ...(yaml.keep === true && { keep: true as const }),
+    ...compileKeep(yaml),
     ...waivesOf(yaml),
     // Left out where it is left out, so that versions stay what they were.
     ...(yaml.dataset && { dataset: compileDataset(yaml.dataset, graderFields(grader), { folder, report }) }),
@@ -57,6 +57,12 @@ export function compileEnvironment(yaml: EnvironmentYaml, folder: Folder, report
   checkArtifacts(environment, report);
   checkGraderApart(environment, report);
   return { ...environment, version: versionOf(environment, yaml) };
+}
+
+/** Booleans are what files of version 0.2 wrote, and what YAML 1.1 makes of `no`. */
+function compileKeep({ keep }: EnvironmentYaml): Pick<Environment, 'keep'> {
+  if (keep === 'all') return { keep };
+  return keep === 'graded' || keep === true ? { keep: true } : {};
 }
 
 function waivesOf({ sandbox }: EnvironmentYaml): Pick<Environment, 'waives'> {

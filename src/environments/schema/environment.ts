@@ -179,7 +179,11 @@ export const EnvironmentSchema = strict(
     on_too_long: Type.Optional(Type.Number({ description: 'a score' })),
     texts: Type.Optional(TextsYaml),
     dataset: Type.Optional(DatasetSchema),
-    keep: Type.Optional(Type.Boolean({ description: 'true or false' })),
+    keep: Type.Optional(
+      Type.Union([Type.Literal('graded'), Type.Literal('all'), Type.Literal('no'), Type.Boolean()], {
+        description: 'graded, all or no',
+      }),
+    ),
     pool: Type.Optional(
       strict({
         min_ready: Type.Optional(Count),

@@ -142,6 +142,17 @@ export const machineryAlerts = {
     description:
       'The disk or the reader of the event log is too slow or full. Rollouts are not affected, but their timelines have gaps.',
   },
+  LogTooShort: {
+    severity: 'warning',
+    blame: 'infrastructure',
+    expr: `min ${by('pod', 'log')} (${of('corral_event_log_limit_bytes')} / (rate(${of('corral_event_log_written_bytes_total')}[3h]) > 0)) < 86400`,
+    for: '30m',
+    when: 'for 30 min a log fills so fast that its lines are removed less than a day after they were written',
+    summary:
+      'The log {{ $labels.log }} of {{ $labels.pod }} (fleet {{ $labels.fleet }}) keeps lines for {{ $value | humanizeDuration }} only',
+    description:
+      'Timelines, studies and regrading of an older run will find nothing. Rollouts and scores are not affected.',
+  },
   Unclassified: {
     severity: 'warning',
     blame: 'infrastructure',

@@ -70,6 +70,26 @@ export const toldByBoth = {
     labels: [],
     fromStart: [{}],
   },
+  corral_kept_lines_dropped_total: {
+    ...both,
+    kind: 'counter',
+    help: 'Kept rollouts and call texts that were not written, because the disk is full or too slow',
+    labels: [],
+    fromStart: [{}],
+  },
+  corral_event_log_written_bytes_total: {
+    ...both,
+    kind: 'counter',
+    help: 'Bytes that this process wrote to files of a log: `events`, or `kept` (kept rollouts and call texts)',
+    labels: [oneOf('log', ['events', 'kept'])],
+    fromStart: [{ log: 'events' }, { log: 'kept' }],
+  },
+  corral_event_log_limit_bytes: {
+    ...both,
+    kind: 'gauge',
+    help: 'Bytes that all files of a log may have (CORRAL_EVENT_LOG_MAX_BYTES); its oldest file is removed beyond that',
+    labels: [oneOf('log', ['events', 'kept'])],
+  },
   corral_environments_in_force: {
     ...both,
     kind: 'gauge',

@@ -20,6 +20,8 @@ const inForce = (pod: string, digest: string) =>
   `corral_environments_in_force{pod="${pod}",digest="${digest}"}`;
 const refusals = 'corral_gateway_key_refusals{pod="g1"}';
 const dropped = 'corral_events_dropped_total{pod="g1"}';
+const keptWritten = 'corral_event_log_written_bytes_total{pod="g1",log="kept"}';
+const keptLimit = 'corral_event_log_limit_bytes{pod="g1",log="kept"}';
 
 export const machineryStories = {
   FleetStateAway: {
@@ -375,6 +377,39 @@ export const machineryStories = {
         series: { [dropped]: '0x4 7x50' },
         firesAt: '6m',
         goneAt: '18m',
+      },
+    ],
+  },
+  LogTooShort: {
+    fires: [
+      {
+        when: 'a gateway writes 6 GB of kept rollouts an hour into 4 GiB',
+        series: { [keptLimit]: '4294967296x600', [keptWritten]: '0+50000000x600' },
+        at: '4h',
+        told: {
+          labels: { pod: 'g1', log: 'kept' },
+          summary: 'The log kept of g1 (fleet lab) keeps lines for 42m 56s only',
+        },
+      },
+    ],
+    silent: [
+      {
+        when: 'a log of 4 GiB lasts for two days',
+        series: { [keptLimit]: '4294967296x800', [keptWritten]: '0+745654x800' },
+        at: '6h',
+      },
+      {
+        when: 'a burst of ten minutes would fill it in three hours',
+        series: { [keptLimit]: '4294967296x800', [keptWritten]: '0x400 0+12000000x20 240000000x380' },
+        at: '6h',
+      },
+    ],
+    resolves: [
+      {
+        when: 'the run is over for three hours',
+        series: { [keptLimit]: '4294967296x1200', [keptWritten]: '0+50000000x400 20000000000x800' },
+        firesAt: '3h',
+        goneAt: '7h',
       },
     ],
   },

@@ -1,0 +1,78 @@
+import { existsSync } from 'node:fs';
+import { type CallText, readCallTexts } from '#src/adapters/event-log/kept-log.ts';
+import { rolloutId } from '#src/model/ids.ts';
+import { ownerOf } from '#src/model/rollout.ts';
+import { visibleLines } from '#src/model/visible-text.ts';
+import type { KeptText } from '#src/ports/fleet/calls.ts';
+import type { RolloutStory } from '#src/reports/rollout-story.ts';
+import { indented } from './screen.ts';
+
+export type StoryTexts = {
+  /** Where they were read. */
+  readonly folder: string;
+  /** In the order of the calls. */
+  readonly calls: readonly Pick<CallText, 'call' | 'tool' | 'arguments' | 'output'>[];
+  /** Calls of the rollout without a kept text: the environment keeps none, or another process has them. */
+  readonly missing: readonly string[];
+};
+
+/** What the rollout's calls asked for and returned, as far as this folder has it. */
+export async function readStoryTexts(story: RolloutStory, folder: string): Promise<StoryTexts> {
+  const found = new Map<string, CallText>();
+  if (existsSync(folder)) {
+    for await (const text of readCallTexts(folder, rolloutId(story.rolloutId))) {
+      if (isOf(story, text)) found.set(text.call, fuller(found.get(text.call), text));
+    }
+  }
+  const ids = [...new Set([...story.calls.map(({ callId }) => callId), ...found.keys()])];
+  const calls = ids.flatMap((id) => {
+    const text = found.get(id);
+    return text === undefined ? [] : [withoutKey(text)];
+  });
+  return { folder, calls, missing: ids.filter((id) => !found.has(id)) };
+}
+
+function isOf({ run, attempt }: RolloutStory, { key }: CallText): boolean {
+  const owner = ownerOf(key);
+  return owner.run === run && owner.attempt === attempt;
+}
+
+/** A graded rollout has its calls twice; the process that settled one may have known less of it. */
+const fuller = (one: CallText | undefined, other: CallText): CallText => ({
+  ...other,
+  arguments: one?.arguments ?? other.arguments,
+  output: one?.output ?? other.output,
+});
+
+const withoutKey = ({ call, tool, arguments: asked, output }: CallText) => ({
+  call,
+  tool,
+  arguments: asked,
+  output,
+});
+
+export function describeTexts({ folder, calls, missing }: StoryTexts): string {
+  const lines = calls.flatMap(({ call, tool, arguments: asked, output }) => [
+    '',
+    indented(visibleLines(`${call}  ${tool}`)),
+    ...describeText('arguments', asked, Buffer.byteLength(asked?.text ?? ''), 'bytes'),
+    ...describeText('output', output, output?.text.length ?? 0, 'characters'),
+  ]);
+  const more =
+    missing.length === 0
+      ? []
+      : [
+          '',
+          indented(
+            `${missing.length} calls have no kept text in ${folder}: see keep in docs/environments.md`,
+          ),
+        ];
+  return ['', 'texts of its calls', ...lines, ...more].join('\n');
+}
+
+function describeText(what: string, kept: KeptText | null, length: number, unit: string): readonly string[] {
+  if (kept === null) return [indented(`${what}: not known`)];
+  const cut = kept.whole === length ? '' : `, ${length} of ${kept.whole} ${unit}`;
+  const text = visibleLines(kept.text).split('\n');
+  return [indented(`${what}${cut}`), ...text.map((line) => indented(indented(line)))];
+}
