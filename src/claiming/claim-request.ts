@@ -120,7 +120,7 @@ export function itemDigestOf(
   return [digestFormat, digest(read), id === undefined ? '' : digest(id)].join(':');
 }
 
-/** Whether two digests are of different rows. A row without an `id` may be any with the same fields; `answer` of claim.lua says the same. */
+/** Whether two digests are of different rows. A row without an `id` may be any with the same fields; `isOtherItem` of claim.lua says the same. */
 export function isOtherItem(one: string | null, other: string | null): boolean {
   const [format, fields, id] = one?.split(':') ?? [];
   const [otherFormat, otherFields, otherId] = other?.split(':') ?? [];

@@ -101,7 +101,7 @@ export const failures = {
 
   // The fleet itself.
 
-  // `classifyTrouble` in src/adapters/redis/redis-trouble.ts; out of memory, `open` in src/adapters/redis/scripts/claim.lua
+  // `classifyTrouble` in src/adapters/redis/redis-trouble.ts; out of memory, `open` in src/adapters/redis/scripts/lib/opening.lua
   state_unavailable: ours('later'),
   // `classifyTrouble` in src/adapters/redis/redis-trouble.ts, `unsureCode` in src/adapters/redis/scripts/lib/outage.lua
   recovering: ours('later'),
@@ -113,7 +113,7 @@ export const failures = {
   // `enter` and `cutOff` in services/gateway/http/hold-gate.ts
   shutting_down: ours('later'),
   // The caller's rows fill its share of Redis; room comes as its own rollouts end, so it is neither final nor ours.
-  // `keepLateRow` and `open` in src/adapters/redis/scripts/claim.lua
+  // `keepLateRow` and `open` in src/adapters/redis/scripts/lib/opening.lua
   rows_full: { blame: 'caller', native: 503, rft: 503, e2b: 503, retry: 'later', taints: false },
 
   // The caller's.
@@ -122,7 +122,7 @@ export const failures = {
   rollout_expired: callers(410, 503, 502),
   // `barredBy` in src/adapters/redis/scripts/lib/verdict.lua
   rollout_closed: callers(409, 503, 502),
-  // `barredBy` in src/adapters/redis/scripts/lib/verdict.lua; a new rollout, `answer` in src/adapters/redis/scripts/claim.lua
+  // `barredBy` in src/adapters/redis/scripts/lib/verdict.lua; a new rollout, `serve` in src/adapters/redis/scripts/claim.lua
   run_closed: callers(409, 503, 502),
   // `answerExpired` in src/calls/settling.ts; a kept stream, `outputOf` in src/calls/attach.ts
   answer_expired: callers(410, 503),
@@ -134,9 +134,9 @@ export const failures = {
   invalid_request: callers(400, 500),
   // `unknownEnvironment` in src/claiming/pinned-environments.ts
   unknown_environment: callers(404, 500),
-  // `checkSameTask` in src/claiming/resolve-rollout.ts, `answer` in src/adapters/redis/scripts/claim.lua
+  // `checkSameTask` in src/claiming/resolve-rollout.ts, `serve` in src/adapters/redis/scripts/claim.lua
   environment_mismatch: callers(409, 500),
-  // `checkSameTask` in src/claiming/resolve-rollout.ts, `answer` in src/adapters/redis/scripts/claim.lua
+  // `checkSameTask` in src/claiming/resolve-rollout.ts, `serve` in src/adapters/redis/scripts/claim.lua
   item_mismatch: callers(409, 500),
   // `takeNextStep` in src/calls/exchange.ts, `attachToCall` in src/calls/attach.ts
   unknown_call: callers(404, 500),

@@ -1,7 +1,5 @@
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { keyNames, keysOf } from './keys.ts';
+import { keysOf } from './keys.ts';
 
 test('all keys of a fleet begin alike and share one hash tag', () => {
   expect(keysOf('f-1')('rollout', 'a/b')).toBe('corral:{f-1}:rollout:a/b');
@@ -9,10 +7,4 @@ test('all keys of a fleet begin alike and share one hash tag', () => {
 
 test.each(['', 'a}b', 'a:b', 'Ä', 'x'.repeat(64)])('a fleet cannot be named "%s"', (name) => {
   expect(() => keysOf(name)).toThrow(RangeError);
-});
-
-test('KEYS.md describes every key', async () => {
-  const document = await readFile(join(import.meta.dirname, 'KEYS.md'), 'utf8');
-  const missing = Object.values(keyNames).filter((name) => !document.includes(`\`${name}`));
-  expect(missing).toEqual([]);
 });

@@ -2,7 +2,7 @@ import { runId, type RunId, tenantId, type TenantId } from '#src/model/ids.ts';
 
 /**
  * The only place where names of keys are made. Each entry is what stands between the fleet's prefix and the rest of
- * the name (an id, or nothing); scripts get the same table as `key`. What each key holds is in KEYS.md.
+ * the name (an id, or nothing); scripts get the same table as `key`. What each key holds is in KEYS.md, whose rows are in tools/keys-page.
  */
 export const keyNames = {
   redis: 'redis',

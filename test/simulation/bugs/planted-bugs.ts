@@ -154,7 +154,7 @@ const plantedBugsByName = {
     "broken = { score = 'scored',",
     "broken = { expire = 'discarded', score = 'scored',",
   ),
-  'a grant is told to nobody who reads what moved': replacing('movedAll(granted)', ''),
+  'a grant is told to nobody who reads what moved': replacing('Sandbox.movedAll(granted)', ''),
   'the loss of a grader’s sandbox is the loss of its rollout': replacing(
     '-- What the policy left behind did it, as it ran under its grader',
     "if Rollout.isGrader(id) then Ending.lose(Rollout.rolloutOf(id), cause, evidence, false) return { kind = 'none' } end\n  --",

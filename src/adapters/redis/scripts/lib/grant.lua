@@ -1,7 +1,7 @@
 -- requires: line, outage, rollout, sandbox
 -- Grants: a sandbox gets its owner in `takeOver`, and nowhere else but for `restore-rollout` (recovery.lua), which writes down
 -- whom the sandbox itself names. What a grant writes beside that is told twice: `grantToNext` gives a sandbox to whoever
--- is next in line (`nextWaiter`, line.lua), in a record that is there; `createHeld` (claim.lua) gives it with a record that is only made, and a burst's
+-- is next in line (`nextWaiter`, line.lua), in a record that is there; `createHeld` (opening.lua) gives it with a record that is only made, and a burst's
 -- claims write theirs together. A grant that changes is changed in both.
 
 local servedAtOnce = 100 -- grants of one script; the next renewal serves the rest
