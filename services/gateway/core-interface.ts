@@ -140,8 +140,13 @@ export interface GatewayCore {
   ): Promise<ControlReply>;
   /** Records what the controls showed; null: nothing that is evidence. */
   concludeControl(caller: Caller, of: ControlOf, found: Standing | null): Promise<ControlReply>;
-  /** Finish and delete; idempotent. */
-  close(caller: Caller, rollout: RolloutRef, by: 'finished' | 'deleted'): Promise<RolloutView>;
+  /** Finish and delete; idempotent. Throws `recovering` if a request of an E2B client for this rollout may have been lost, and `waitMs` passed without a decision. */
+  close(
+    caller: Caller,
+    rollout: RolloutRef,
+    by: 'finished' | 'deleted',
+    waitMs: number,
+  ): Promise<RolloutView>;
   environments(): readonly Environment[];
   /** Environment by reference, or `Failure('unknown_environment')` naming those that exist. */
   environment(ref: EnvironmentRef): Promise<Environment>;

@@ -117,10 +117,16 @@ export function gatewayCore(deps: GatewayCoreDeps): GatewayCore {
     return { record, verdict: verdictOf(record), calls: await deps.calls.calls.list(record.key), ahead };
   }
 
-  async function close(caller: Caller, ref: RolloutRef, by: 'finished' | 'deleted'): Promise<RolloutView> {
+  async function close(
+    caller: Caller,
+    ref: RolloutRef,
+    by: 'finished' | 'deleted',
+    deadline: Deadline,
+  ): Promise<RolloutView> {
     const record = await find(caller, ref);
     deps.resolve.rolloutCache.forget(record.key);
-    const closed = await deps.lifecycle.close(record.key, by);
+    const end = () => deps.lifecycle.close(record.key, by);
+    const closed = await retrying(deps.calls, retryPolicies.request, end, { until: deadline });
     const { key, environment, version } = record;
     const of = { key, keyId: caller.keyId, environment, version };
     if (!isOver(record.state)) deps.record({ kind: 'rollout_closed', atMs: clock.nowMs(), ...of, by });
@@ -217,7 +223,7 @@ export function gatewayCore(deps: GatewayCoreDeps): GatewayCore {
       await stopWhatRuns(deps.calls, await held(deadline, () => find(caller, ref)));
       const { replayed } = await held(deadline, () => storeBrought(deps.grading, work, deadline));
       if (replayed) deps.work.replayed(caller.face);
-      return close(caller, ref, 'finished');
+      return close(caller, ref, 'finished', deadline);
     },
     async refuse(caller, ref, unmet) {
       const record = await find(caller, ref);
@@ -237,7 +243,7 @@ export function gatewayCore(deps: GatewayCoreDeps): GatewayCore {
     async concludeControl(caller, of, found) {
       return deps.controls.conclude(await controlKeyOf(caller, of), of.holder, found);
     },
-    close,
+    close: (caller, ref, by, waitMs) => close(caller, ref, by, deadlineIn(waitMs)),
     environments: () => deps.catalog.all(),
     environment: (ref: EnvironmentRef) => deps.resolve.environments.named(ref),
   };

@@ -104,7 +104,7 @@ const named = (): boolean => false;
 export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
   // Three quick refusals lose a rollout, so a request is held; calls and grades are known by their ids and happen once.
   request: {
-    what: 'a tool call, a grade: from the top; what E2B’s clients ask, until fleet state has it in hand',
+    what: 'a tool call, a grade: from the top; what E2B’s clients ask, until fleet state has it in hand; the end of a rollout',
     on: 'every failure that may pass, but none that was given up below',
     until: `until the request’s time is up: ${productionTimings.requestHoldMs / 1000} s on the RFT face, \`wait_s\` on the native one`,
     again: mayPass,

@@ -46,6 +46,9 @@ export function e2bWire(gatewayUrl: () => string, apiKey: () => string) {
     return { status: 200, ...dataIn(told), last: lastIn(told) };
   }
 
+  const kill = async ({ sandboxID }: OpenSandbox): Promise<number> =>
+    (await ask(`/sandboxes/${sandboxID}`, { method: 'DELETE', headers: key() })).status;
+
   const rpc = (sandbox: OpenSandbox, method: string, body: object) =>
     ask(method, {
       method: 'POST',
@@ -53,7 +56,7 @@ export function e2bWire(gatewayUrl: () => string, apiKey: () => string) {
       headers: { 'content-type': 'application/json', ...shown(sandbox) },
     });
 
-  return { ask, key, open, start, run, rpc };
+  return { ask, key, open, start, run, kill, rpc };
 }
 
 export const shown = ({ sandboxID, envdAccessToken }: OpenSandbox) => ({

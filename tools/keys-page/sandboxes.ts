@@ -95,6 +95,12 @@ export const sandboxesKeys = {
     life: 'until ready, failed or overdue',
     bound: 'start budget',
   },
+  stocked: {
+    type: 'set',
+    what: 'templates with sandboxes that start, are ready or are held: what `reserve` counts of a group',
+    life: 'until `reserve` or `counts` finds none of it',
+    bound: 'pool maxima',
+  },
   starting: {
     rest: '*template*',
     type: 'set',

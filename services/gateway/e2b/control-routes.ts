@@ -13,6 +13,7 @@ import { described, Nothing, SandboxInfo, SandboxOpened, versioned } from '#src/
 import type { Caller, GatewayCore, RolloutRef, RolloutView } from '../core-interface.ts';
 import { invalid } from '../http/answer-failure.ts';
 import type { App } from '../http/app.ts';
+import { Deadline } from '#src/waiting/deadline.ts';
 import { takeRollout } from '../http/taking.ts';
 import { checkNetwork } from './asked-network.ts';
 import { controllerOf } from './identify.ts';
@@ -21,6 +22,12 @@ import type { E2bParts } from './parts.ts';
 import { describeSandbox, listRoutes } from './listing.ts';
 import { answerOf, isAlive, withVariables } from './sandbox.ts';
 import { findTemplate } from './template-names.ts';
+
+/**
+ * A client waits a minute for the end of its sandbox. Frameworks try twice within seconds and then leave the sandbox as it is, so the
+ * request is held while another one may have been lost.
+ */
+const endingMs = 50_000;
 
 /**
  * E2B's control plane: sandboxes from opening to their end. `timeout` is heard and not obeyed: a sandbox lives by the limits of
@@ -59,7 +66,9 @@ export function controlRoutes(app: App, parts: E2bParts): void {
   app.delete('/sandboxes/:id', { schema: { ...killing, params: SandboxParams } }, async (request, reply) => {
     const { caller, ref, view } = await look(parts.core, request, () => true);
     if (view === null || view.record.closedAtMs !== null) return answerNone(reply, request.params.id);
-    await parts.core.close(caller, ref, 'deleted');
+    const until = Deadline.in(parts.clock, endingMs);
+    await parts.requests.whenDecided(until);
+    await parts.core.close(caller, ref, 'deleted', until.remainingMs);
     return reply.code(204).send();
   });
 

@@ -104,7 +104,7 @@ export function rolloutRoutes(app: App, core: GatewayCore): void {
       const rollout = takeRolloutRef(request, request.params.id, request.query);
       const caller = callerOf(request, 'native');
       const score = request.body?.score;
-      if (score === undefined) return presentRollout(await core.close(caller, rollout, 'finished'));
+      if (score === undefined) return presentRollout(await core.close(caller, rollout, 'finished', 0));
       const waitMs = waitMsOf(request.query.wait_s);
       return presentRollout(await core.finish(caller, rollout, score, waitMs));
     },
@@ -157,7 +157,7 @@ export function rolloutRoutes(app: App, core: GatewayCore): void {
     },
     async (request) => {
       const rollout = takeRolloutRef(request, request.params.id, request.query);
-      return presentRollout(await core.close(callerOf(request, 'native'), rollout, 'deleted'));
+      return presentRollout(await core.close(callerOf(request, 'native'), rollout, 'deleted', 0));
     },
   );
 

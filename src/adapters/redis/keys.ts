@@ -47,6 +47,7 @@ export const keyNames = {
   turn: 'turn',
 
   templates: 'templates',
+  stocked: 'stocked',
   sandboxes: 'sandboxes',
   sandbox: 'sandbox:',
   moves: 'moves',

@@ -96,6 +96,28 @@ test('of two gateways one dies: only the sandbox whose request it had is gone, a
   }
 });
 
+test('a sandbox that is killed as soon as its gateway has died is discarded before it ends', async () => {
+  second = await startSecond();
+  const sandbox = await other.open();
+  const running = other.run(sandbox, 'sleep 60');
+  running.catch(() => undefined);
+  await isRunning(sandbox);
+  const isBack = once(ofSecond, 'ready');
+  sendSignal(second.pid() ?? 0, 'SIGKILL');
+  await expect(running).rejects.toThrow();
+  expect(await first.kill(sandbox)).toBe(204);
+  expect(await viewOf(sandbox)).toMatchObject({ state: 'closed', ...lostFor('gateway_died') });
+  await isBack;
+  await second.stop();
+});
+
+test('a sandbox that is killed as soon as its only gateway is back is discarded before it ends', async () => {
+  const sandbox = await first.open();
+  await corral.killPart('gateway');
+  expect(await first.kill(sandbox)).toBe(204);
+  expect(await viewOf(sandbox)).toMatchObject({ state: 'closed', ...lostFor('no_gateway_listened') });
+});
+
 test('a gateway that stands still under a command for longer than it takes to be gone loses nothing', async () => {
   second = await startSecond();
   const [sandbox, clock] = [await first.open(), await other.open()];

@@ -36,8 +36,8 @@ test('who ended a rollout is told once; a repeat, and the end of one that is ove
   await using world = await CoreWorld.start();
   await world.open('trace_1');
   const operator = { ...caller, keyId: 'operator' };
-  await world.wired.core.close(operator, refOf('trace_1'), 'deleted');
-  await world.wired.core.close(operator, refOf('trace_1'), 'deleted');
+  await world.wired.core.close(operator, refOf('trace_1'), 'deleted', 0);
+  await world.wired.core.close(operator, refOf('trace_1'), 'deleted', 0);
   expect(world.events).toMatchObject([
     { kind: 'rollout_closed', keyId: 'operator', by: 'deleted', environment: 'plain' },
   ]);

@@ -50,7 +50,7 @@ test('long after its end, with its line alone left, any gateway tells the same s
     await expect(core.attach(caller, ref, callId('never'), 1_000)).rejects.toMatchObject({
       code: 'unknown_call',
     });
-    expect(await core.close(caller, ref, 'finished')).toMatchObject({
+    expect(await core.close(caller, ref, 'finished', 0)).toMatchObject({
       record: { state: 'closed', closedBy: 'scored', score: 1, calls: 1 },
       verdict: { kind: 'scorable' },
       calls: [],
@@ -264,7 +264,7 @@ test('a rollout that is deleted while its grader runs answers that it is closed,
   };
   const graded = expect(world.grade('trace_1', 'x')).rejects.toMatchObject({ code: 'rollout_closed' });
   await begun.promise;
-  await world.wired.core.close(caller, { rollout: rolloutId('trace_1'), attempt: null }, 'deleted');
+  await world.wired.core.close(caller, { rollout: rolloutId('trace_1'), attempt: null }, 'deleted', 0);
   world.link.kill(sandbox);
   world.link.cut(sandbox);
   await graded;

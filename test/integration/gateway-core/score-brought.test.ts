@@ -78,7 +78,7 @@ test('two scores brought at once: one is stored, whoever brought the other is to
 test('a rollout that was finished without a score takes none later', async () => {
   await using world = await CoreWorld.start(own);
   await worked(world);
-  await world.wired.core.close(trainer, ref, 'finished');
+  await world.wired.core.close(trainer, ref, 'finished', 0);
   await expect(finish(world, 1)).rejects.toMatchObject({ code: 'rollout_closed' });
   expect((await world.wired.core.view(trainer, ref)).record.score).toBeNull();
 });

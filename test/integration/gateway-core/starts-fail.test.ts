@@ -61,8 +61,8 @@ test('a rollout that comes later is tried for, and answered by what becomes of t
   await failStarts(world, 1);
   expect(await asked).toMatchObject({ evidence: { starts_failed: 4 } });
   await world.open('after-the-fix');
-  await world.wired.core.close(trainer, { rollout: rolloutId('early'), attempt: null }, 'finished');
-  await world.wired.core.close(trainer, { rollout: rolloutId('late'), attempt: null }, 'finished');
+  await world.wired.core.close(trainer, { rollout: rolloutId('early'), attempt: null }, 'finished', 0);
+  await world.wired.core.close(trainer, { rollout: rolloutId('late'), attempt: null }, 'finished', 0);
   await world.ready();
   expect(await exec(world, 'after-the-fix')).toMatchObject({ outcome: 'completed' });
 });

@@ -126,3 +126,20 @@ test('a gateway that does not know yet whether another listened opens no sandbox
   gateway.requests.decided();
   expect((await opening).status).toBe(201);
 });
+
+test('a gateway that does not know yet whether another listened ends no sandbox', async () => {
+  await gateway.stop(0);
+  gateway = await startGateway({}, systemClock, false);
+  const killing = fetch(`${gateway.url}/e2b/sandboxes/${sandbox}`, {
+    method: 'DELETE',
+    headers: { 'x-api-key': developmentKey },
+  });
+  await expect.poll(() => methods()).toEqual(['view']);
+  expect((await stat()).status).toBe(503);
+  expect(methods()).toEqual(['view']);
+  gateway.requests.decided();
+  expect((await killing).status).toBe(204);
+  expect(methods()).toEqual(['view', 'close']);
+});
+
+const methods = () => gateway.core.calls.map(({ method }) => method);

@@ -408,6 +408,7 @@ test('when every rollout is closed and every sandbox gone, nothing is left that 
   for (const rollout of rollouts) await world.fleet.pool.forget(sandboxOf(rollout));
   await world.fleet.lifecycle.lapsedRuns(10);
   await world.fleet.pool.knownTemplates();
+  await world.fleet.pool.counts([claimOf('a').template]);
   await world.fleet.pool.reserve('ticket', sandboxId('s'), [], 1, minute);
   const endless: string[] = [];
   for (const name of await world.redis.keys('*')) {

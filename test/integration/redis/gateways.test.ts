@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { connectFleetState, type FleetState } from '#src/adapters/redis/fleet-state.ts';
 import { keysOf } from '#src/adapters/redis/keys.ts';
 import { startRedis } from '#test/support/redis.ts';
-import { gradeAsk, keyOf, minute, recordOf, second, worldOfTests } from './world.ts';
+import { claimOf, gradeAsk, held, keyOf, minute, ownerOf, recordOf, second, worldOfTests } from './world.ts';
 
 const world = worldOfTests(6);
 
@@ -93,6 +93,55 @@ test('while one of two gateways lives, what the dead one had in hand is discarde
   await living.enter('b', keyOf('in-hand'));
   expect([await verdictOf('answered'), await verdictOf('elsewhere')]).toEqual([null, null]);
   expect(await (await process('c')).begin('c', 0)).toMatchObject({ kind: 'joined' });
+});
+
+test('a sandbox of which a dead gateway had a request in hand is ended only after its discard', async () => {
+  const [dying, living] = [await listening('a'), await listening('b')];
+  await Promise.all(['in-hand', 'finished', 'elsewhere'].map(sandbox));
+  await held(world.fleet, claimOf('unused', { face: 'e2b' }));
+  for (const name of ['in-hand', 'finished', 'unused']) await dying.enter('a', keyOf(name));
+  const { lifecycle } = world.fleet;
+  await die('a');
+  await expect(lifecycle.close(keyOf('in-hand'), 'deleted')).rejects.toMatchObject(recovering);
+  await expect(lifecycle.close(keyOf('finished'), 'finished')).rejects.toMatchObject(recovering);
+  for (const name of ['elsewhere', 'unused'])
+    expect(await lifecycle.close(keyOf(name), 'deleted')).toMatchObject({ state: 'closed', discarded: null });
+  await living.keep('b');
+  await world.step(5 * second);
+  await living.keep('b');
+  for (const name of ['in-hand', 'finished'])
+    expect(await lifecycle.close(keyOf(name), 'deleted')).toMatchObject({
+      state: 'closed',
+      discarded: { code: 'sandbox_lost', evidence: { reason: 'gateway_died' } },
+    });
+});
+
+test('a run that is closed while requests may be lost keeps their sandboxes until that is decided', async () => {
+  const [dying, living] = [await listening('a'), await listening('b')];
+  await Promise.all(['in-hand', 'elsewhere'].map(sandbox));
+  await dying.enter('a', keyOf('in-hand'));
+  await die('a');
+  const { tenant, run } = ownerOf('in-hand');
+  const closeRun = () => world.fleet.lifecycle.closeRun(tenant, run, 10);
+  expect(await closeRun()).toBe(1);
+  await expect(closeRun()).rejects.toMatchObject(recovering);
+  await living.keep('b');
+  await world.step(5 * second);
+  await living.keep('b');
+  expect(await closeRun()).toBe(0);
+  expect(await verdictOf('in-hand')).toMatchObject({ cause: 'request_lost' });
+  expect(await verdictOf('elsewhere')).toBeNull();
+});
+
+test('a sandbox with a score is ended although a request of it may be lost', async () => {
+  const [dying] = [await listening('a'), await listening('b')];
+  await sandbox('x');
+  await world.fleet.grades.begin(keyOf('x'), gradeAsk());
+  await world.fleet.grades.score(keyOf('x'), 1, 1, {});
+  await dying.enter('a', keyOf('x'));
+  await die('a');
+  const closed = await world.fleet.lifecycle.close(keyOf('x'), 'deleted');
+  expect(closed).toMatchObject({ state: 'closed', score: 1 });
 });
 
 test('a gateway that stands still for an hour discards nothing, nor does one that ends in order', async () => {

@@ -7,6 +7,7 @@ import { mostSetupBytes, type ReplayedStep } from '#src/ports/fleet/setup.ts';
 import {
   admitOf,
   claimOf,
+  commandsOf,
   drainingOf,
   gradeAsk,
   held,
@@ -65,6 +66,14 @@ async function replayed(ended: ReplayedStep | null = null): Promise<readonly str
   return [step.sent, ...(await replayed({ step: step.step, digest: digestOf(step.call) }))];
 }
 
+/** Commands of Redis for one more call with the mark, after so many. */
+async function commandsAfter(calls: number): Promise<number> {
+  await world.reset();
+  await world.supply(1);
+  await setUp(...Array.from({ length: calls }, (_, index) => `s${index}`));
+  return commandsOf(world.redis, () => admitSetup('last'));
+}
+
 const setupKeys = async () => [
   await world.redis.exists(keyNames('setup', key), keyNames('setupSent', key)),
   await world.redis.zcard(keyNames('setups')),
@@ -97,6 +106,23 @@ describe('the mark', () => {
     expect(await admitSetup('s2')).toMatchObject({ kind: 'dispatch' });
     await settleSetup('s2');
     expect(await lose()).toMatchObject({ kind: 'swapped' });
+  });
+
+  test('is taken after cancelled calls of both kinds, and refused after the first call that ran without it', async () => {
+    await setUp('s1');
+    const cancelled = { outcome: 'cancelled', admitted: 'no' } as const;
+    await admitSetup('s2');
+    await settleSetup('s2', cancelled);
+    await world.fleet.calls.settle(settlementOf(key, 'c1', { ...cancelled, digest: '', onlyNew: true }));
+    expect(await admitSetup('s3')).toMatchObject({ kind: 'dispatch' });
+    await settleSetup('s3');
+    await admit('c2');
+    await world.fleet.calls.settle(settlementOf(key, 'c2', cancelled));
+    expect(await admitSetup('s4')).toEqual({ kind: 'setup_over' });
+  });
+
+  test('costs as many commands of Redis after 200 calls as after three', async () => {
+    expect(await commandsAfter(200)).toBe(await commandsAfter(3));
   });
 
   test('of twenty calls sent together with one without it is never taken after that one', async () => {

@@ -142,6 +142,18 @@ export function worldOfTests(ready = 0): World {
   return world;
 }
 
+/** How many commands Redis carries out meanwhile, those of scripts included. */
+export async function commandsOf(redis: Redis, ask: () => Promise<unknown>): Promise<number> {
+  const soFar = async () =>
+    [...(await redis.info('commandstats')).matchAll(/:calls=(\d+),/g)].reduce(
+      (sum, [, calls]) => sum + Number(calls),
+      0,
+    );
+  const before = await soFar();
+  await ask();
+  return (await soFar()) - before;
+}
+
 export function ownerOf(name: string, run = 'run-1', attempt = 1): Owner {
   return { tenant, run: runId(run), rollout: rolloutId(name), attempt, role: 'policy' };
 }

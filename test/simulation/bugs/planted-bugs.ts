@@ -185,6 +185,10 @@ const plantedBugsByName = {
     ...replacing('return replayed == steps\n', 'return true\n'),
     gateway: replaysNothing,
   },
+  'a template with sandboxes is not counted in its pool': replacing(
+    "redis.call('SADD', key.templates, template)\n  stock(template, 1)",
+    "redis.call('SADD', key.templates, template)",
+  ),
   // These were real. The first one was found under load, and the simulator was blind for it.
   'a turn of the grader is lost with its answer': replacing(
     'return gradeBy == by and run() or {',

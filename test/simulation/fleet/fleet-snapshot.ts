@@ -45,6 +45,8 @@ export type FleetSnapshot = {
   readonly sandboxes: ReadonlyMap<string, SandboxRow>;
   /** The number of the last move of all. */
   readonly moves: number;
+  /** Templates with sandboxes that the list of such templates lacks. */
+  readonly uncounted: readonly string[];
   /** Members of the sets that must be empty when nothing is going on. */
   readonly left: {
     readonly leases: number;
@@ -102,6 +104,13 @@ for _, box in ipairs(boxes) do
   local values = redis.call('HMGET', '${keys('sandbox')}' .. box, 'phase', 'owner')
   add('s', box, values[1], values[2], redis.call('ZSCORE', '${keys('moved')}', box))
 end
+local templates = redis.call('SMEMBERS', '${keys('templates')}')
+table.sort(templates)
+for _, template in ipairs(templates) do
+  local sandboxes = redis.call('ZCARD', '${keys('ready')}' .. template) + redis.call('SCARD', '${keys('starting')}' .. template)
+    + redis.call('SCARD', '${keys('held')}' .. template)
+  if sandboxes > 0 and redis.call('SISMEMBER', '${keys('stocked')}', template) == 0 then add('t', template) end
+end
 add('l', redis.call('ZCARD', '${keys('leases')}'), redis.call('ZCARD', '${keys('grants')}'),
   redis.call('ZCARD', '${keys('waiters')}'), redis.call('ZCARD', '${keys('starts')}'))
 add('c', counted, calls, redis.call('ZRANGE', '${keys('grants')}', 0, 0, 'WITHSCORES')[2] or '',
@@ -124,6 +133,7 @@ export function readState(text: string, before: FleetSnapshot | null): FleetSnap
     oldestGrantMs: oldest === '' ? null : Number(oldest),
     rollouts: new Map(rollouts.map((row) => [row.key, row])),
     sandboxes: new Map(sandboxes.map((row) => [row.sandbox, row])),
+    uncounted: lines.flatMap(([kind, template = '']) => (kind === 't' ? [template] : [])),
     left: {
       leases: Number(leases ?? 0),
       grants: Number(grants ?? 0),

@@ -50,6 +50,11 @@ export const bookkept: Readonly<Record<string, Invariant>> = {
     return null;
   },
 
+  'a template with sandboxes counts in its pool': ({ redis }) => {
+    const [uncounted] = redis.scripts.state.uncounted;
+    return uncounted === undefined ? null : `${uncounted} has sandboxes and is not listed as stocked`;
+  },
+
   'who asks for a rollout moves into what it was given': (world) => {
     const { nowMs } = world.scheduler;
     if (servedSinceMs(world) > nowMs - movesInWithinMs) return null;

@@ -202,7 +202,7 @@ function end(session: TrainerSession, { by }: PlannedEnd): Promise<Told> {
   const what = by === 'finished' ? 'finish' : 'delete';
   return session.withRetries(() =>
     session.ask('close', what, {}, async (core) =>
-      toldOf(await core.close(session.caller, refOf(session), by)),
+      toldOf(await core.close(session.caller, refOf(session), by, 0)),
     ),
   );
 }

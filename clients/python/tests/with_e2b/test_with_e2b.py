@@ -170,6 +170,18 @@ async def test_a_gateway_that_dies_in_a_command_is_an_exception_and_its_sandbox_
     assert fleet.report(run)["codes"] == {"sandbox_lost": 1}
 
 
+async def test_a_kill_right_after_the_death_of_a_gateway_ends_a_sandbox_that_is_discarded(fleet: Fleet, run: str):
+    sandbox = await open_sandbox()
+    running = await sandbox.commands.run("sleep 60", background=True, timeout=0)
+    killed = fleet.kill_gateway()
+    [broken] = await asyncio.gather(running.wait(), return_exceptions=True)
+    assert isinstance(broken, Exception)
+    await asyncio.to_thread(fleet.await_gateway_after, killed)
+    assert await sandbox.kill() is True
+    ended = fleet.rollout(sandbox.sandbox_id, run)
+    assert (ended["state"], ended["verdict"]["cause"]) == ("closed", "request_lost")
+
+
 async def test_the_only_gateway_is_away_between_two_commands_and_every_sandbox_of_before_is_gone(
     fleet: Fleet, run: str
 ):

@@ -206,6 +206,7 @@ script('settle', function(ask, texts)
   if not known then countRefused() end
   Call.countSettled(id, outcome, code)
   if Rollout.isOpen(state) then
+    Setup.noteUnsent(id, call, summary)
     Call.keepArguments(id, call, arguments)
     Call.keepOutput(id, call, output)
     if ask.backgroundMs then redis.call('HINCRBY', key.rollout .. id, 'backgroundMs', ask.backgroundMs) end

@@ -75,23 +75,31 @@ script('reserve', function(ask)
     return target and target.isChosen
   end
 
-  -- The templates of a group that have waiting rollouts or sandboxes; looked for once, and only if it matters.
-  local groups = {}
-  local function membersOf(group)
-    if groups[group] then return groups[group] end
-    local members = {}
-    for _, template in ipairs(redis.call('SMEMBERS', key.templates)) do
-      local target = targetOf(template)
-      if target and target.group == group then members[#members + 1] = template end
-    end
-    table.sort(members)
-    groups[group] = members
-    return members
-  end
-
   local function sandboxesOf(template)
     local ready, starting, held = sizes(template)
     return ready + starting + held
+  end
+
+  -- The templates of each group that have sandboxes, and how many; read once, and only if it matters.
+  local function readGroups()
+    local groups, names = {}, redis.call('SMEMBERS', key.stocked)
+    table.sort(names)
+    for _, template in ipairs(names) do
+      local sandboxes, target = sandboxesOf(template), targetOf(template)
+      Sandbox.stock(template, sandboxes)
+      if sandboxes > 0 and target and target.group then
+        local members = groups[target.group] or {}
+        members[#members + 1] = { template = template, sandboxes = sandboxes }
+        groups[target.group] = members
+      end
+    end
+    return groups
+  end
+
+  local groups
+  local function membersOf(group)
+    groups = groups or readGroups()
+    return groups[group] or {}
   end
 
   -- How many places of its max the sandboxes of a group take, and how many more stay free for their graders.
@@ -100,9 +108,9 @@ script('reserve', function(ask)
     if loads[group] then return unpack(loads[group]) end
     local taken, forGraders = 0, 0
     for _, member in ipairs(membersOf(group)) do
-      local sandboxes, target = sandboxesOf(member), targetOf(member)
-      taken = taken + sandboxes * target.weight
-      if sandboxes > 0 then forGraders = math.max(forGraders, target.forGraders) end
+      local target = targetOf(member.template)
+      taken = taken + member.sandboxes * target.weight
+      forGraders = math.max(forGraders, target.forGraders)
     end
     loads[group] = { taken, forGraders }
     return taken, forGraders
@@ -127,10 +135,11 @@ script('reserve', function(ask)
     local taken = loadOf(group)
     local lacking = math.min(lacks(template), taken)
     for _, member in ipairs(membersOf(group)) do
-      if member ~= template and Line.countGrantable(member) == 0 then
-        local found = redis.call('ZRANGE', key.ready .. member, 0, lacking - 1, 'WITHSCORES')
+      local other = member.template
+      if other ~= template and Line.countGrantable(other) == 0 then
+        local found = redis.call('ZRANGE', key.ready .. other, 0, lacking - 1, 'WITHSCORES')
         for index = 1, #found, 2 do
-          idle[#idle + 1] = { sandbox = found[index], sinceMs = tonumber(found[index + 1]), weight = targetOf(member).weight }
+          idle[#idle + 1] = { sandbox = found[index], sinceMs = tonumber(found[index + 1]), weight = targetOf(other).weight }
         end
       end
     end
@@ -246,8 +255,7 @@ script('reserve', function(ask)
       'reason', reason, 'run', run, 'environment', targetOf(template).environment)
     redis.call('ZADD', key.starts, nowMs + ask.startTimeoutMs, sandbox)
     redis.call('SADD', key.starting .. template, sandbox)
-    redis.call('SADD', key.sandboxes, sandbox)
-    redis.call('SADD', key.templates, template)
+    Sandbox.enlist(sandbox, template)
     redis.call('SET', key.ticket .. ticket, sandbox, 'PX', ask.startTimeoutMs)
     Sandbox.moved(sandbox)
     Breaker.noteStart(template, sandbox)

@@ -62,8 +62,7 @@ unguarded('restore-sandbox', function(ask, _, redisRun)
   local isSpare = phase == 'ready' and not owner
 
   local function list()
-    redis.call('SADD', key.sandboxes, sandbox)
-    redis.call('SADD', key.templates, template)
+    Sandbox.enlist(sandbox, template)
     redis.call('HSET', box, 'template', template)
   end
 
@@ -172,8 +171,7 @@ unguarded('restore-rollout', function(found, _, redisRun)
     Sandbox.leaveStart(sandbox, template or found.template)
     Sandbox.mayLack(found.template)
     redis.call('ZREM', key.ready .. found.template, sandbox)
-    redis.call('SADD', key.sandboxes, sandbox)
-    redis.call('SADD', key.templates, found.template)
+    Sandbox.enlist(sandbox, found.template)
     redis.call('SADD', key.held .. found.template, sandbox)
     redis.call('HSET', box, 'template', found.template, 'boot', found.boot, 'address', found.address, 'owner', id)
     redis.call('HDEL', box, 'unsureOwner', 'journalUnread')

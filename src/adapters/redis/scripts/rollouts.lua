@@ -1,4 +1,4 @@
--- requires: call, ending, line, outage, presence, record, rollout, row, run, setup, verdict
+-- requires: call, ending, gateway, line, outage, presence, record, rollout, row, run, setup, verdict
 -- How long rollouts and runs live: who renews them, who ends them, and what silence means.
 
 -- The record of an attempt, or of the newest one where none is named: the id comes with its attempt left open.
@@ -22,11 +22,14 @@ script('heartbeat', function(ask)
   return Record.read(id)
 end)
 
--- Finish and delete win over everything that still runs.
+-- Finish and delete win over everything that still runs, but not over a request that may have been lost.
 script('close', function(ask)
   local id = ask.key
   local state = Rollout.read(id, 'state')
-  if state and Rollout.isOpen(state) then Ending.close(id, 'closed', ask.by) end
+  if state and Rollout.isOpen(state) then
+    if Gateway.delaysEnd(id) then return Gateway.stillDoubtful() end
+    Ending.close(id, 'closed', ask.by)
+  end
   return Record.read(id)
 end)
 
@@ -133,15 +136,18 @@ script('renew-run', function(ask)
   return true
 end)
 
--- Closes a run for new rollouts at once and its open ones by portions; says how many are left.
+-- Closes a run for new rollouts at once and its open ones by portions; says how many are left. Rollouts whose end is delayed are among them;
+-- a portion of nothing else is an error, so that the caller pauses.
 script('close-run', function(ask)
   local run = ask.run
   redis.call('HSET', key.run .. run, 'state', 'closed')
   redis.call('PEXPIRE', key.run .. run, Rollout.keptForReportsMs)
   redis.call('ZREM', key.runLeases, run)
-  for _, id in ipairs(redis.call('SRANDMEMBER', key.open .. run, ask.limit)) do
-    Ending.close(id, 'closed', 'run_closed')
+  local portion, delayed = redis.call('SRANDMEMBER', key.open .. run, ask.limit), 0
+  for _, id in ipairs(portion) do
+    if Gateway.delaysEnd(id) then delayed = delayed + 1 else Ending.close(id, 'closed', 'run_closed') end
   end
+  if delayed > 0 and delayed == #portion then return Gateway.stillDoubtful() end
   return redis.call('SCARD', key.open .. run)
 end)
 

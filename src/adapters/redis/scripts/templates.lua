@@ -56,11 +56,14 @@ script('counts', function(ask)
   local rows = {}
   for index, template in ipairs(ask.templates) do
     local code, message, atMs = unpack(redis.call('HMGET', key.breaker .. template, 'code', 'message', 'atMs'))
+    local ready, launching = redis.call('ZCARD', key.ready .. template), redis.call('SCARD', key.starting .. template)
+    local held = redis.call('SCARD', key.held .. template)
+    Sandbox.stock(template, ready + launching + held)
     rows[index] = {
       template = template,
-      ready = redis.call('ZCARD', key.ready .. template),
-      launching = redis.call('SCARD', key.starting .. template),
-      held = redis.call('SCARD', key.held .. template),
+      ready = ready,
+      launching = launching,
+      held = held,
       waiting = Line.countGrantable(template),
       oldestWaitMs = oldestWaitMs(template),
       announced = Pool.announcedOf(template),

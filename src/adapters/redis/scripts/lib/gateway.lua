@@ -1,4 +1,4 @@
--- requires: ending, outage, record, rollout
+-- requires: ending, outage, record, rollout, verdict
 -- Gateways among each other, for clients that cannot tell a lost request from what the policy did (those of E2B).
 -- A gateway is there while its own channel has a subscriber: the kernel ends that connection with its process, however soon another
 -- gateway starts, and not because a process or its machine stands still.
@@ -114,6 +114,15 @@ local function isDoubtful(id, own)
   return isUndecided and not hasListener
 end
 
+-- Whether the rollout of an E2B client may not be ended yet: an end keeps the verdict as it is, so a lost request could not discard it later.
+-- A rollout without a call, and one that is decided, have nothing to lose.
+local function delaysEnd(id)
+  local face, dispatched = Rollout.read(id, 'face', 'dispatched')
+  if face ~= 'e2b' or not dispatched then return false end
+  local verdict = Verdict.wordAt(id)
+  return verdict ~= 'scored' and verdict ~= 'discarded' and isDoubtful(id)
+end
+
 local function stillDoubtful()
   return redis.error_reply('RECOVERING a request for this rollout may have been lost with its gateway')
 end
@@ -132,5 +141,6 @@ return {
   loseRequest = loseRequest,
   bury = bury,
   isDoubtful = isDoubtful,
+  delaysEnd = delaysEnd,
   stillDoubtful = stillDoubtful,
 }

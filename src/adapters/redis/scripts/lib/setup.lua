@@ -3,7 +3,7 @@
 -- calls, before the first other call, the next sandbox gets the same state by a replay. In every doubt there is no replay, and the loss
 -- discards the rollout. Two hashes of a rollout:
 --   setup:      `redis`: the Redis in which it began, because another one may have forgotten calls; `call ID`: it came with the mark;
---               `running`: the call that has no end yet; `steps`: how many calls have ended; `step N`: the call and the digest of its
+--               `marks`: how many such calls there are; `running`: the call that has no end yet; `steps`: how many calls have ended; `step N`: the call and the digest of its
 --               end, JSON; `tookMs`: of all of them; `untilMs`: when this expires; `bytes`: of what they sent; `kept`: the same as stored; `unfit`: why there can be
 --               no replay; `replays`: sandboxes in which one began; `replayed`: the generation of the last of them, and its last step
 --               that was replayed
@@ -88,7 +88,8 @@ local function begin(id, call, hardEndMs, redisRun, sent, said)
     lastsUntil(key.setups, untilMs)
   end
   if redis.call('HEXISTS', name, 'running') == 1 then makeUnfit(id, 'its set-up calls overlapped') end
-  redis.call('HSET', name, 'call ' .. call, 1, 'running', call)
+  if redis.call('HSETNX', name, 'call ' .. call, 1) == 1 then redis.call('HINCRBY', name, 'marks', 1) end
+  redis.call('HSET', name, 'running', call)
   if sent ~= '' or said.bytes > 0 then keep(id, call, sent, said) end
 end
 
@@ -99,7 +100,7 @@ end
 -- It was never sent: a repeat is a call of its own.
 local function unmark(id, call)
   local name = key.setup .. id
-  redis.call('HDEL', name, 'call ' .. call)
+  if redis.call('HDEL', name, 'call ' .. call) == 1 then redis.call('HINCRBY', name, 'marks', -1) end
   if not isRunning(id, call) then return end
   redis.call('HDEL', name, 'running')
   local kept = redis.call('HSTRLEN', key.setupSent .. id, call)
@@ -110,19 +111,18 @@ local function unmark(id, call)
   uncount(Rollout.tenantOf(id), kept)
 end
 
--- One that was cancelled before it was sent ran nothing, and nothing knows whether it would have been set-up.
-local function neverBegan(summary)
-  return summary[5] == 'no' and summary[6] == 'cancelled'
+-- A call has its outcome. One that was cancelled before it was sent ran nothing, and nothing knows whether it would have been set-up.
+local function noteUnsent(id, call, summary)
+  local isUnsent = summary[5] == 'no' and summary[6] == 'cancelled'
+  if isUnsent and redis.call('HEXISTS', key.setup .. id, 'call ' .. call) == 0 then
+    redis.call('HINCRBY', key.rollout .. id, 'unsent', 1)
+  end
 end
 
--- Whether a call has come that is no set-up, also one that ran nothing. It is asked of the calls themselves, because the release
--- before marks none.
+-- Whether a call has come that is no set-up, also one that ran nothing. All calls are counted, because the release before marks none.
 local function isOver(id)
-  for _, call in ipairs(redis.call('HKEYS', key.calls .. id)) do
-    local isMarked = redis.call('HEXISTS', key.setup .. id, 'call ' .. call) == 1
-    if not isMarked and not neverBegan(cjson.decode(redis.call('HGET', key.calls .. id, call))) then return true end
-  end
-  return false
+  local marks, unsent = redis.call('HGET', key.setup .. id, 'marks'), Rollout.read(id, 'unsent')
+  return redis.call('HLEN', key.calls .. id) > tonumber(marks or 0) + tonumber(unsent or 0)
 end
 
 -- A call has ended. `said` is missing if no replay could repeat its end.
@@ -211,6 +211,7 @@ return {
   begin = begin,
   unmark = unmark,
   isRunning = isRunning,
+  noteUnsent = noteUnsent,
   isOver = isOver,
   finish = finish,
   obstacle = obstacle,
