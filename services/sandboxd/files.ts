@@ -12,7 +12,7 @@ import { killTree } from './processes/kill-tree.ts';
 import { artifactsOf } from './reading/artifacts.ts';
 import { watchShortage, shortageIn } from './reading/shortage.ts';
 import { ReadError, type Reader, startReader } from './reading/reader.ts';
-import { tarOut } from './reading/tar-out.ts';
+import { type ArchiveBounds, tarOut } from './reading/tar-out.ts';
 import { sweepAll } from './processes/sweep.ts';
 import { WireError } from './wire-error.ts';
 
@@ -62,14 +62,14 @@ function brokenOff(body: IncomingMessage): Promise<never> {
 export async function getFile(
   config: Config,
   { form, user, path }: FilePlace,
-  mostBytes: number,
+  bounds: ArchiveBounds,
   response: ServerResponse,
 ): Promise<void> {
   const at = resolve(folderOf(config, user), path);
   const isArchive = form === 'archive';
   await readOut(config, user, response, {
     isArchive,
-    read: (reader) => (isArchive ? tarOut(reader, at, mostBytes) : reader.get(at, mostBytes)),
+    read: (reader) => (isArchive ? tarOut(reader, at, bounds) : reader.get(at, bounds.mostBytes)),
   });
 }
 

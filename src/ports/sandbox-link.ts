@@ -21,8 +21,11 @@ import type { RolloutKey, SandboxAddress } from '../model/rollout.ts';
 
 /** `call`: the caller's own id of it, by which it is written once however often it is sent. */
 export type FileIn = FilePlace & { readonly call?: CallId };
-/** More than `mostBytes` are refused before the first. */
-export type FileOut = FilePlace & { readonly mostBytes: number };
+/**
+ * More than `mostBytes` are refused before the first. `reportsLeftOut`, of an archive: what cannot be read is left out and reported at its
+ * end; without it that refuses the archive.
+ */
+export type FileOut = FilePlace & { readonly mostBytes: number; readonly reportsLeftOut?: boolean };
 
 /** At most `maxStdinBytes`, after `offset` others; with `isLast` nothing follows. `waitMs`: how long it may wait for room. */
 export type StdinIn = {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Outcome, withoutNames } from './outcome.ts';
+import { listTar, type Outcome, withoutNames } from './outcome.ts';
 import { argvOf, type Play, type Probe, type User } from './probes.ts';
 
 /** A fleet on which probes are played. */
@@ -23,25 +23,24 @@ type Ask = (
   method: string,
   path: string,
   body?: object,
-) => Promise<{ readonly status: number; readonly body: Json }>;
+) => Promise<{ readonly status: number; readonly body: Json; readonly bytes: Buffer }>;
 
 /** An answer of several lines of JSON is `{ lines }`. */
 function askOf({ gatewayUrl, apiKey }: FleetUnderTest): Ask {
-  const headers = {
-    authorization: `Bearer ${apiKey}`,
-    'content-type': 'application/json',
-    'x-corral-run': 'parity',
-  };
+  const of = { authorization: `Bearer ${apiKey}`, 'x-corral-run': 'parity' };
   return async (method, path, body) => {
-    const sent = body === undefined ? {} : { body: JSON.stringify(body) };
+    const isRaw = body instanceof Uint8Array;
+    const headers = { ...of, 'content-type': isRaw ? 'application/octet-stream' : 'application/json' };
+    const sent = body === undefined ? {} : { body: isRaw ? new Uint8Array(body) : JSON.stringify(body) };
     const answer = await fetch(`${gatewayUrl}${path}`, { method, headers, ...sent });
-    const text = await answer.text();
+    const bytes = Buffer.from(await answer.arrayBuffer());
+    const text = bytes.toString('utf8');
     const lines = text
       .split('\n')
       .filter((line) => line.startsWith('{'))
       .map((line) => JSON.parse(line) as Json);
     const [first = {}] = lines;
-    return { status: answer.status, body: lines.length === 1 ? first : { lines } };
+    return { status: answer.status, body: lines.length === 1 ? first : { lines }, bytes };
   };
 }
 
@@ -79,9 +78,22 @@ async function exec(ask: Ask, { probe, user }: Play): Promise<readonly Outcome[]
       ...(probe.stdin !== null && { stdin: probe.stdin }),
     });
     outcomes.push(status === 200 ? outcomeOf(body) : failed(status, body));
+    if (index === 0) outcomes.push(...(await transfer(ask, rollout, probe)));
   }
   await ask('DELETE', `/v1/rollouts/${rollout}`);
   return outcomes;
+}
+
+/** The upload or the download of a probe, as the shell's `>` or tar would end. */
+async function transfer(ask: Ask, rollout: string, { put, get, stdin }: Probe): Promise<readonly Outcome[]> {
+  const ended = { exit: 0, timedOut: false, stdout: '', stderr: '' };
+  if (put !== null) {
+    const { status } = await ask('PUT', `/v1/rollouts/${rollout}/files/${put}`, Buffer.from(stdin ?? ''));
+    return [{ ...ended, exit: status === 200 ? 0 : 1 }];
+  }
+  if (get === null) return [];
+  const { bytes } = await ask('GET', `/v1/rollouts/${rollout}/archive?path=${encodeURIComponent(get)}`);
+  return [{ ...ended, stdout: await listTar(bytes) }];
 }
 
 function outcomeOf(body: Json): Outcome {

@@ -1,3 +1,4 @@
+import { readTar } from '#src/protocol/sandboxd/tar.ts';
 import type { Play } from './probes.ts';
 
 /** How one command ended. */
@@ -7,6 +8,17 @@ export type Outcome = {
   readonly stdout: string;
   readonly stderr: string;
 };
+
+/** The names in a tar, sorted, as `tar --list` prints them. */
+export async function listTar(bytes: Buffer): Promise<string> {
+  const names: string[] = [];
+  for await (const { path } of readTar(new Blob([new Uint8Array(bytes)]).stream()))
+    names.push(path.replace(/^\.\//, ''));
+  return names
+    .filter((name) => name !== '')
+    .toSorted()
+    .join('\n');
+}
 
 /** Host names and addresses differ between any two runs. */
 export function withoutNames(outcome: Outcome, host: string): Outcome {

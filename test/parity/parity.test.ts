@@ -7,7 +7,7 @@ import { startContainer } from './container.ts';
 import { playInSandbox } from './corral.ts';
 import { isAbout, readDifferences } from './differences.ts';
 import { comparedOf, type Outcome, withoutNames } from './outcome.ts';
-import { argvOf, type Play, playsOf, readProbes } from './probes.ts';
+import { argvOf, type Play, playsOf, type Probe, readProbes } from './probes.ts';
 
 /*
  * The same programs in a container with Docker's default settings and in sandboxes, over the same files. What a probe prints must be equal,
@@ -52,9 +52,19 @@ function writeEnvironmentsFor(root: string, into: string): void {
       for (const user of ['user', 'root'])
         writeFileSync(
           join(into, `${user}-${name}`),
-          text.replaceAll('ROOTFS', root).replaceAll('RUN_AS', user),
+          graded(text, user).replaceAll('ROOTFS', root).replaceAll('RUN_AS', user),
         );
   }
+}
+
+/** Prints the names, sorted as bytes. What tar could not read makes its own exit code another than 0. */
+const packing =
+  'cd "$1" && tar -cf - . 2>/dev/null | tar -tf - | sed "s,^[.]/,,; /^$/d" | LC_ALL=C sort | head -c -1';
+
+/** With `run_as: root` no command may grade in the same sandbox, and no probe is played by a grader. */
+function graded(text: string, user: string): string {
+  const [before = '', , after = ''] = text.split(/^# GRADER.*$/m);
+  return user === 'user' || !text.includes('# GRADER') ? text : `${before}grader: { kind: none }${after}`;
 }
 
 async function playInContainer({ probe, face, user }: Play): Promise<readonly Outcome[]> {
@@ -70,10 +80,17 @@ async function playInContainer({ probe, face, user }: Play): Promise<readonly Ou
   );
   try {
     const outcomes: Outcome[] = [];
-    for (const step of probe.steps)
-      outcomes.push(
-        withoutNames(await container.exec(argvOf(probe, step), as, probe, face === 'tool'), container.host),
+    const exec = async (argv: readonly string[], about: Probe) =>
+      void outcomes.push(
+        withoutNames(await container.exec(argv, as, about, face === 'tool'), container.host),
       );
+    for (const [index, step] of probe.steps.entries()) {
+      await exec(argvOf(probe, step), probe);
+      const { put, get } = probe;
+      if (index > 0) continue;
+      if (put !== null) await exec(['sh', '-c', `exec 2>/dev/null; cat > '${put}' || exit 1`], probe);
+      if (get !== null) await exec(['sh', '-c', packing, 'sh', get], probe);
+    }
     return outcomes;
   } finally {
     await container.close();

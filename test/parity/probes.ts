@@ -19,6 +19,10 @@ export type Probe = {
   readonly timeoutS: number;
   readonly environment: 'parity' | 'parity-small' | 'noname';
   readonly compare: 'all' | 'stdout' | 'exit';
+  /** After the first step, `stdin` is written to this path: by an upload, in the container by a shell's `>`. */
+  readonly put: string | null;
+  /** After the first step, this folder is packed: by a download, in the container by tar. Its names are compared. */
+  readonly get: string | null;
   /** One command after the other, in one sandbox. */
   readonly steps: readonly string[];
 };
@@ -75,6 +79,8 @@ export function parseProbe(block: string, file: string): Probe {
     env: variablesIn(headers.get('env')),
     timeoutS: Number(headers.get('timeout') ?? 60) * patience,
     environment: oneOf(headers.get('environment') ?? 'parity', ['parity', 'parity-small', 'noname']),
+    put: headers.get('put') ?? null,
+    get: headers.get('get') ?? null,
     compare: oneOf(headers.get('compare') ?? 'all', ['all', 'stdout', 'exit']),
     steps: steps.map(
       (step) => `${step.replaceAll(/@text (\d+)@/g, (_, bytes: string) => textOf(Number(bytes))).trim()}\n`,

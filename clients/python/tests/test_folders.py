@@ -39,6 +39,16 @@ async def test_a_folder_goes_in_and_out_with_its_modes(fleet: Fleet, run: str, t
     assert not (tmp_path / "back/link").is_symlink()
 
 
+async def test_what_cannot_be_read_is_left_out_and_the_rest_arrives(fleet: Fleet, run: str, tmp_path: Path):
+    async with corral.Rollout("counting", client=fleet.client(run)) as rollout:
+        await rollout.exec("mkdir -p d/shut; echo x > d/a; echo x > d/closed; mkfifo d/pipe; chmod 0 d/closed d/shut")
+        left_out = await rollout.download_dir("d", tmp_path / "d")
+        await rollout.exec("mkdir e; mkfifo e/pipe")
+        assert await rollout.download_dir("e", tmp_path / "e") == ["pipe"]
+    assert left_out == ["closed", "pipe", "shut"]
+    assert sorted(path.name for path in (tmp_path / "d").iterdir()) == ["a", "shut"]
+
+
 async def test_what_the_policy_made_of_it_is_refused_and_its_rollout_goes_on(
     fleet: Fleet, run: str, task: Path, tmp_path: Path
 ):

@@ -49,6 +49,7 @@ export function fileRoutes(app: App, core: GatewayCore, maxFileBytes: number): v
     const bytes = await core.getFile(callerOf(request, 'native'), rollout, {
       ...from,
       mostBytes: maxFileBytes,
+      ...(from.form === 'archive' && { reportsLeftOut: true }),
     });
     const type = from.form === 'archive' ? tar : octets;
     // The sandbox refuses too large a one; an older one does not, and then it shows as a broken connection.

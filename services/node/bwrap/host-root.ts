@@ -2,13 +2,14 @@ import { type Dirent, readdirSync, readlinkSync } from 'node:fs';
 import { chmod, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ownNames } from '../image/accounts.ts';
+import { copyHostEtc } from './host-etc.ts';
 import type { ListNames } from './host-settings.ts';
 import type { Entry, ListFolder } from './root-layout.ts';
 
 /** Of the host's root a sandbox sees its programs and libraries, never what people or services keep there. */
 const programs = /^(usr|bin|sbin|lib|lib32|lib64|libx32)$/;
 
-/** Of /etc it sees what programs need to start and to speak TLS: no accounts, no keys, no names of this host. */
+/** Of /etc it sees what programs need to start and to speak TLS: no accounts, no keys, no names of this host. Their settings: `host-etc.ts`. */
 export const hostEtc = [
   'alternatives',
   'ca-certificates.conf',
@@ -37,6 +38,9 @@ const ownEtc = {
 
 export const ownEtcNames = Object.keys(ownEtc) as readonly string[];
 
+/** Next to them: copies of settings of the host's programs. */
+export const copiesFolder = 'host';
+
 /** Beside them, and bound over what of the host is kept from sandboxes. */
 export const emptyFile = 'empty';
 
@@ -49,6 +53,7 @@ export async function writeOwnEtc(folder: string): Promise<void> {
     await writeFile(join(folder, name), `${lines.join('\n')}\n`, { mode: 0o644 });
   }
   await writeFile(join(folder, emptyFile), '', { mode: 0o644 });
+  copyHostEtc(join(folder, copiesFolder));
 }
 
 /** What only the kinds are wanted of: a tenth of the time. */

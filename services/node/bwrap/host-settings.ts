@@ -36,8 +36,15 @@ const files: readonly RegExp[] = [
   // Keys and accounts.
   /^(?:id_(?:rsa|dsa|ecdsa|ed25519)|ssh_host_.+_key)$/,
   /\.(?:key|p12|pfx|jks|keystore)$/,
+  /^jmxremote\.password$/,
   /^g?shadow-?$/,
 ];
+
+/** Whether something at this path is kept, by its names alone. */
+export const isKept = (path: string, kind: Kept['kind']): boolean =>
+  kind === 'file'
+    ? files.some((one) => one.test(posix.basename(path)))
+    : folders.some((one) => one.test(path));
 
 /** Programs, some of them named after what they work with. */
 const programs = /\/(?:s?bin|git-core)$/;
@@ -51,10 +58,9 @@ export async function settingsOfHost(list: ListNames, at = '/', depth = 0): Prom
   const kept: Kept[] = [];
   for (const { name, kind } of entries) {
     const path = posix.join(at, name);
-    if (kind === 'file' && files.some((one) => one.test(name))) kept.push({ path, kind });
-    if (kind !== 'folder') continue;
-    if (folders.some((one) => one.test(path))) kept.push({ path, kind });
-    else if (depth < deepest - 1 && !programs.test(path))
+    if (kind === 'link') continue;
+    if (isKept(path, kind)) kept.push({ path, kind });
+    else if (kind === 'folder' && depth < deepest - 1 && !programs.test(path))
       kept.push(...(await settingsOfHost(list, path, depth + 1)));
   }
   return kept;

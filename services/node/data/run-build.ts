@@ -5,7 +5,8 @@ import type { DataBuild } from '#src/model/environment.ts';
 import { shellClosingFrom } from '#src/protocol/sandboxd/payload-layout.ts';
 import { keptOption, machineFiles, rootOption } from '../bwrap/arguments.ts';
 import { mount, type Option } from '../bwrap/options.ts';
-import { emptyFile, listHostRoot } from '../bwrap/host-root.ts';
+import { linksToCopies } from '../bwrap/host-etc.ts';
+import { copiesFolder, emptyFile, listHostRoot } from '../bwrap/host-root.ts';
 import { layOutRoot } from '../bwrap/root-layout.ts';
 import type { Group, Groups } from '../cgroups/groups.ts';
 import type { Site } from '../sandbox/build.ts';
@@ -121,6 +122,7 @@ function buildArguments({ inputs }: DataBuild, folder: string, site: BuildSite):
     ['--seccomp', String(filterDescriptor)],
     ...(isRoot ? ownIds : oneId),
     ...layOutRoot('/', [], listHostRoot).map(rootOption),
+    ...linksToCopies(join(etcFolder, copiesFolder), []).map(rootOption),
     ...Object.entries(etcOf(etcFolder)).flatMap(([target, source]) => mount('--ro-bind-try', source, target)),
     ...kept.filter(isStillThere).map((each) => keptOption(each, own)),
     ['--proc', '/proc'],

@@ -1,7 +1,8 @@
 import { chmodSync, lstatSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Image } from '#src/model/environment.ts';
-import { hostEtc, ownEtcNames } from '../bwrap/host-root.ts';
+import { copiesPlace } from '../bwrap/host-etc.ts';
+import { copiesFolder, hostEtc, ownEtcNames } from '../bwrap/host-root.ts';
 import type { AccountFiles } from '../image/accounts.ts';
 
 /** A sandbox's own files of /etc by name, as container engines write them into every container. */
@@ -77,5 +78,8 @@ export function etcFilesOf(
 export function etcOf(own: string): Readonly<Record<string, string>> {
   const host = hostEtc.map((name) => [join('/etc', name), join('/etc', name)]);
   const ours = ownEtcNames.map((name) => [join('/etc', name), join(own, name)]);
-  return Object.fromEntries([...host, ...ours]) as Record<string, string>;
+  return Object.fromEntries([...host, ...ours, [copiesPlace, join(own, copiesFolder)]]) as Record<
+    string,
+    string
+  >;
 }

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Template } from '#src/model/environment.ts';
-import { emptyFile, listFolder, listHostRoot } from '../bwrap/host-root.ts';
+import { linksToCopies } from '../bwrap/host-etc.ts';
+import { copiesFolder, emptyFile, listFolder, listHostRoot } from '../bwrap/host-root.ts';
 import { type Kept, notCovered } from '../bwrap/host-settings.ts';
 import { places } from '../bwrap/places.ts';
 import { layOutRoot, type RootStep } from '../bwrap/root-layout.ts';
@@ -28,7 +29,7 @@ export function readOnlyRoot(made: Made, site: ReadOnlySite, idBase: number | nu
   const { sources, mounts } = stageSources(template, folder, site, { users, idBase, etcPlan, writable });
   const root = {
     overlay: null,
-    root: rootOf(template, sources, etcPlan, { ownEtc: names, writable }),
+    root: [...rootOf(template, sources, etcPlan, { ownEtc: names, writable }), ...linksOf(template, site)],
     writable,
     etc: etcFilesOf(template.image, sources, etcPlan, names),
     kept: template.image.kind === 'host' ? notCovered(site.kept, targets).filter(isStillThere) : [],
@@ -41,6 +42,10 @@ export function readOnlyRoot(made: Made, site: ReadOnlySite, idBase: number | nu
   };
   return { root, mounts };
 }
+
+/** Of programs of this host, to copies of their settings. */
+const linksOf = (template: Template, { etcFolder }: SiteFolders) =>
+  template.image.kind === 'host' ? linksToCopies(join(etcFolder, copiesFolder), targetsOf(template)) : [];
 
 const rootFolderOf = ({ image }: Template) => (image.kind === 'rootfs' ? image.path : null);
 

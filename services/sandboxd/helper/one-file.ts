@@ -7,12 +7,17 @@ import {
   lstatSync,
   mkdirSync,
   openSync,
+  ftruncateSync,
   readlinkSync,
+  readSync,
   realpathSync,
   renameSync,
   rmSync,
+  type Stats,
   statSync,
+  writeSync,
 } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { reportErrno } from './print.ts';
@@ -26,7 +31,10 @@ export function openRegular(path: string): number {
   throw Object.assign(new Error(`${path} is not a regular file`), { code });
 }
 
-/** Writes stdin to a file next to its place and renames it, so that no program reads half of it. Returns the exit code. */
+/**
+ * Writes stdin to a file next to its place and renames it, so that no program reads half of it. A file that cannot be replaced, because of its
+ * folder, or that would lose its owner or other names, is written where it is, as by `open(O_TRUNC)`. Returns the exit code.
+ */
 export async function putFile(named: string): Promise<0 | 1> {
   try {
     mkdirSync(dirname(named), { recursive: true });
@@ -40,22 +48,67 @@ export async function putFile(named: string): Promise<0 | 1> {
 }
 
 async function replace(path: string): Promise<number> {
-  // Not next to its own name plus a suffix: that name may already have the greatest length.
-  const part = join(dirname(path), `.${process.pid}.part`);
+  const before = statSync(path, { throwIfNoEntry: false });
+  const part = partFor(path, before);
   // If the upload breaks off, sandboxd ends this process, and nothing of it stays.
   process.once('SIGTERM', () => {
-    rmSync(part, { force: true });
+    rmSync(part.path, { force: true });
     process.exit(1);
   });
   try {
-    const file = createWriteStream(part, { flags: 'wx' });
+    const file = createWriteStream(part.path, { fd: part.fd });
     await pipeline(process.stdin, file);
-    keepMode(path, part);
-    renameSync(part, path);
+    if (before !== undefined && (part.isElsewhere || isMoreThanContent(before))) overwrite(path, part.path);
+    else putInPlace(path, part.path, before);
     return file.bytesWritten;
+  } finally {
+    rmSync(part.path, { force: true });
+  }
+}
+
+type Part = { readonly path: string; readonly fd: number; readonly isElsewhere: boolean };
+
+/** Not next to its own name plus a suffix: that name may already have the greatest length. */
+function partFor(path: string, before: Stats | undefined): Part {
+  const name = `.${process.pid}.part`;
+  const open = (folder: string) => ({ path: join(folder, name), fd: openSync(join(folder, name), 'wx') });
+  try {
+    return { ...open(dirname(path)), isElsewhere: false };
   } catch (error) {
-    rmSync(part, { force: true });
-    throw error;
+    if (before === undefined || !isOwn(before)) throw error;
+    return { ...open(tmpdir()), isElsewhere: true };
+  }
+}
+
+/** Never a file of another user: it could read there what a grader writes. Root writes as it is. */
+const isOwn = ({ uid }: Stats) => process.getuid?.() === root || uid === process.getuid?.();
+const isMoreThanContent = (before: Stats) =>
+  before.isFile() && isOwn(before) && (before.nlink > 1 || before.uid !== process.getuid?.());
+
+function putInPlace(path: string, part: string, before: Stats | undefined): void {
+  if (before !== undefined) chmodSync(part, before.mode & 0o777); // A script that is replaced stays executable.
+  try {
+    renameSync(part, path);
+  } catch (error) {
+    // A file that is a mount of its own, such as /etc/hosts.
+    if (!(error instanceof Error && 'code' in error && error.code === 'EBUSY')) throw error;
+    overwrite(path, part);
+  }
+}
+
+function overwrite(path: string, part: string): void {
+  const from = openSync(part, constants.O_RDONLY);
+  const to = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
+  try {
+    if (!fstatSync(to).isFile())
+      throw Object.assign(new Error(`${path} is not a regular file`), { code: 'EINVAL' });
+    ftruncateSync(to);
+    const chunk = Buffer.allocUnsafe(64 * 1024);
+    for (let read = readSync(from, chunk); read > 0; read = readSync(from, chunk))
+      for (let at = 0; at < read; at += writeSync(to, chunk, at, read - at));
+  } finally {
+    closeSync(from);
+    closeSync(to);
   }
 }
 
@@ -78,10 +131,4 @@ function followed(named: string): string {
     path = resolve(dirname(path), readlinkSync(path));
   }
   throw Object.assign(new Error(`${named} leads through too many links`), { code: 'ELOOP' });
-}
-
-/** A script that is replaced stays executable. */
-function keepMode(path: string, part: string): void {
-  const before = statSync(path, { throwIfNoEntry: false });
-  if (before !== undefined) chmodSync(part, before.mode & 0o777);
 }

@@ -251,6 +251,9 @@ export function parseMostBytes(query: URLSearchParams): number {
   return shape.whole(Number(query.get('mostBytes') ?? most), 'mostBytes', 0, most);
 }
 
+/** Whether an archive leaves out what cannot be read, and says so at its end. */
+export const parseReportsLeftOut = (query: URLSearchParams): boolean => query.get('leftOut') === 'report';
+
 /** The caller's own id of an upload; null where it has none. */
 export function parseUploadId(query: URLSearchParams): string | null {
   const call = query.get('call');

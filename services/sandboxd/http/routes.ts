@@ -30,6 +30,7 @@ import {
   parseOffsets,
   parsePrepare,
   parseProbeDepth,
+  parseReportsLeftOut,
   parseStdin,
   parseStream,
   parseUploadId,
@@ -225,7 +226,8 @@ async function bytesOut({ daemon, request, query, caught, response }: Exchange):
   requireBound(daemon, request);
   const { getFile } = await import('../files.ts');
   const place = parseFilePlace(query, formOf(caught));
-  await getFile(daemon.config, place, parseMostBytes(query), response);
+  const bounds = { mostBytes: parseMostBytes(query), reportsLeftOut: parseReportsLeftOut(query) };
+  await getFile(daemon.config, place, bounds, response);
   return null;
 }
 

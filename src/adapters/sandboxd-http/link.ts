@@ -124,8 +124,9 @@ function pathIn({ call, ...place }: FileIn): string {
   return placePath(place, call === undefined ? {} : { call });
 }
 
-function pathOut({ mostBytes, ...place }: FileOut): string {
-  return placePath(place, { mostBytes: String(mostBytes) });
+function pathOut({ mostBytes, reportsLeftOut, ...place }: FileOut): string {
+  const leftOut = reportsLeftOut === true ? { leftOut: 'report' } : {};
+  return placePath(place, { mostBytes: String(mostBytes), ...leftOut });
 }
 
 function placePath({ form, path, user }: FilePlace, more: Readonly<Record<string, string>>): string {

@@ -90,6 +90,12 @@ export function tarHeader(entry: TarEntry): Buffer {
   return Buffer.concat([block('pax', 'x', said.length, 0o644, 0, ''), said, tarPadding(said.length), header]);
 }
 
+/** A note for people and our clients, which tar programs pass over (pax: a comment of the archive). At most 32 KiB. */
+export function tarComment(text: string): Buffer {
+  const said = Buffer.from(paxRecord('comment', text));
+  return Buffer.concat([block('pax', 'g', said.length, 0o644, 0, ''), said, tarPadding(said.length)]);
+}
+
 /** What comes after content of so many bytes. */
 export function tarPadding(bytes: number): Buffer {
   return Buffer.alloc((blockBytes - (bytes % blockBytes)) % blockBytes);

@@ -21,7 +21,8 @@
  *   PUT    /files?path=&user=&call=         bytes in: {@link FileReply} | 422 file_error. With `call`, once: a repeat writes nothing
  *   GET    /files?path=&user=&mostBytes=    bytes out, streamed | 422 file_error, errno EFBIG where there are more
  *   PUT    /archive, GET /archive           the same with a tar of what is below the path (`tar.ts`); without its end mark it was broken
- *                                           off in the sandbox. An older sandboxd has neither
+ *                                           off in the sandbox. An older sandboxd has neither. With `leftOut=report` what cannot be read
+ *                                           is left out, and a comment at the end is {@link LeftOut}; an older sandboxd refuses instead
  *   POST   /artifacts     {@link ArtifactsRequest}  kills all that lives, as a grade does, then what was left behind as tar, of
  *                                           regular files only | 422 file_error. An older sandboxd has no such endpoint
  *
@@ -206,6 +207,12 @@ export type FilePlace = {
   readonly path: string;
   readonly user: CommandUser;
   readonly form: 'file' | 'archive';
+};
+
+/** What a tar of a folder lacks: the first paths with the reason, and how many there are. The text of its comment, as JSON. */
+export type LeftOut = {
+  readonly left_out: readonly { readonly path: string; readonly why: string }[];
+  readonly count: number;
 };
 export type StillRunning = { readonly state: 'running' };
 

@@ -471,7 +471,7 @@ describe('files', () => {
     expect(await back.text()).toBe('tar');
     expect(gateway.core.calls[1]?.args.slice(1)).toEqual([
       { rollout: 'trace_1', attempt: 2 },
-      { ...place, mostBytes: 4 * 1024 * 1024 },
+      { ...place, mostBytes: 4 * 1024 * 1024, reportsLeftOut: true },
     ]);
     const large = await fetch(at('path=x'), { ...sent, body: new Uint8Array(5 * 1024 * 1024) });
     expect(large.status).toBe(413);

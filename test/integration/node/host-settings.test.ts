@@ -1,7 +1,7 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { chmodSync } from 'node:fs';
+import { chmodSync, existsSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { goInside } from '#test/support/inside.ts';
 import { startNodeProcess, type TestNode } from '#test/support/sandboxes.ts';
@@ -11,6 +11,8 @@ const mark = `corral-test-${process.pid}`;
 const settings = '/usr/local/etc';
 const share = `/usr/local/share/${mark}`;
 const secret = `token-${mark}`;
+/** As Debian packages java: the program finds its settings by links into /etc. */
+const ofJava = `/etc/java-${mark}`;
 
 let node: TestNode;
 let data: string;
@@ -25,6 +27,10 @@ beforeAll(async () => {
   ];
   for (const file of files) await writeFile(file, secret);
   await writeFile(join(share, 'words.txt'), 'for everybody');
+  await mkdir(join(ofJava, 'management'), { recursive: true });
+  await writeFile(join(ofJava, 'jvm.cfg'), '-server KNOWN');
+  await writeFile(join(ofJava, 'management/jmxremote.password'), secret);
+  await symlink(join(ofJava, 'jvm.cfg'), join(share, 'jvm.cfg'));
   data = await mkdtemp(join(tmpdir(), 'corral-data-'));
   chmodSync(data, 0o755);
   await writeFile(join(data, 'npmrc'), 'the author’s own');
@@ -33,7 +39,8 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await node.stop();
-  for (const path of [join(settings, mark), share, data]) await rm(path, { recursive: true, force: true });
+  for (const path of [join(settings, mark), share, ofJava, data])
+    await rm(path, { recursive: true, force: true });
 });
 
 it.each(['user', 'root'] as const)('settings of the host are empty for commands of %s', async (runAs) => {
@@ -43,6 +50,16 @@ it.each(['user', 'root'] as const)('settings of the host are empty for commands 
   );
   await inside.leave();
   expect(stdout.head).toBe(`for everybody${share}/words.txt\n`);
+});
+
+it('programs of the host find their settings in /etc, without the secrets among them', async () => {
+  const inside = await goInside(node, {});
+  const { stdout } = await inside.sh(
+    `cat ${share}/jvm.cfg; cd ${ofJava} && ls management; cat management/jmxremote.password; echo; perl -e 'print "port ", (getservbyname("http", "tcp"))[2]'; ls /etc/ssl/private /etc/shadow`,
+  );
+  await inside.leave();
+  const port = existsSync('/etc/services') ? 'port 80' : 'port ';
+  expect(stdout.head).toBe(`-server KNOWN\n${port}`);
 });
 
 it('what an author mounts among them is there, and nothing beside it', async () => {

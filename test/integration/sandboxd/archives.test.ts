@@ -80,6 +80,13 @@ async function namesIn(bytes: Buffer): Promise<readonly string[]> {
   return names;
 }
 
+/** As a client reads it: the comment of the archive. */
+function leftOutIn(bytes: Buffer): unknown {
+  const text = bytes.toString('utf8');
+  const begin = text.indexOf('comment={');
+  return JSON.parse(text.slice(begin + 'comment='.length, text.indexOf('\n', begin)));
+}
+
 const partsWritten = () => (existsSync(inWorkspace('broken')) ? readdirSync(inWorkspace('broken')) : []);
 
 describe('an archive that goes in', () => {
@@ -216,6 +223,45 @@ describe('an archive that comes out', () => {
     writeFileSync(inWorkspace('bomb/hole'), '');
     truncateSync(inWorkspace('bomb/hole'), 2 ** 40);
     expect(await troubleOf(get('bomb'))).toMatchObject({ status: 422, errno: 'EFBIG' });
+  });
+
+  it('leaves out what cannot be read if it is to report that, and keeps the rest', async () => {
+    mkdirSync(inWorkspace('mixed/shut'), { recursive: true });
+    for (const name of ['a', 'closed', 'shut/inside']) writeFileSync(inWorkspace('mixed', name), 'x');
+    execFileSync('mkfifo', [inWorkspace('mixed/pipe')]);
+    writeFileSync(Buffer.concat([Buffer.from(inWorkspace('mixed/')), Buffer.from([0xff])]), 'x');
+    chmodSync(inWorkspace('mixed/closed'), 0);
+    chmodSync(inWorkspace('mixed/shut'), 0);
+    const from = { path: 'mixed', user: 'policy', form: 'archive', mostBytes: 100_000 } as const;
+    const tars = await sandboxd.link.getFile(sandboxd.target, { ...from, reportsLeftOut: true }, signal);
+    const bytes = Buffer.concat(await Array.fromAsync(tars));
+    expect(await namesIn(bytes)).toEqual(['a', 'shut/', './']);
+    expect(leftOutIn(bytes)).toEqual({
+      left_out: [
+        { path: 'closed', why: 'not readable' },
+        { path: 'pipe', why: 'no file, folder or link' },
+        { path: '\u{fffd}', why: 'name is not UTF-8' },
+        { path: 'shut', why: 'not readable' },
+      ],
+      count: 4,
+    });
+    expect(execFileSync('tar', ['-tf', '-'], { input: bytes, encoding: 'utf8' })).toBe('a\nshut/\n./\n');
+  });
+
+  it('reports the number of what it left out if that is more than a report may name', async () => {
+    mkdirSync(inWorkspace('pipes'));
+    execFileSync('sh', ['-c', 'for i in $(seq 300); do mkfifo $(printf "%0200d" $i); done'], {
+      cwd: inWorkspace('pipes'),
+    });
+    const from = { path: 'pipes', user: 'policy', form: 'archive', reportsLeftOut: true } as const;
+    const reported = async (mostBytes: number) =>
+      leftOutIn(
+        Buffer.concat(
+          await Array.fromAsync(await sandboxd.link.getFile(sandboxd.target, { ...from, mostBytes }, signal)),
+        ),
+      );
+    expect(await reported(1_000_000)).toMatchObject({ left_out: { length: 40 }, count: 300 });
+    expect(await reported(4_000)).toEqual({ left_out: [], count: 300 });
   });
 
   it('is whole, whatever the policy does to its files meanwhile', async () => {

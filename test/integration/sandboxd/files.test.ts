@@ -97,8 +97,27 @@ describe('files in and out', () => {
     expect((await get('deep/er/target')).toString()).toBe('second');
   });
 
-  it('may have the longest name', async () => {
-    const name = 'n'.repeat(255);
+  it('are written where they are if they have other names, or their folder is closed', async () => {
+    await shell('echo old > one; ln one other; mkdir shut; echo old > shut/file; chmod 555 shut');
+    expect(await errnoOf(put('one', [Buffer.from('new')]))).toBe('no error');
+    expect((await get('other')).toString()).toBe('new');
+    expect(await errnoOf(put('shut/file', [Buffer.from('n'.repeat(100_000)), Buffer.from('w')]))).toBe(
+      'no error',
+    );
+    expect(await get('shut/file')).toHaveLength(100_001);
+    expect(await errnoOf(put('shut/another', [Buffer.from('x')]))).toBe('EACCES');
+    expect(readdirSync(join(sandboxd.workspace, 'shut'))).toEqual(['file']);
+  });
+
+  it('of the grader never become content of a file of the policy', async () => {
+    await shell('mkdir ours; chmod 777 ours; echo mine > ours/truth; ln ours/truth ours/again');
+    const path = join(sandboxd.workspace, 'ours/truth');
+    await errnoOf(put(path, [Buffer.from('the answer')], 'grader'));
+    expect((await get('ours/again')).toString()).toBe('mine\n');
+  });
+
+  it.each([250, 254, 255])('may have a name of %i bytes', async (bytes) => {
+    const name = 'n'.repeat(bytes);
     expect(await put(name, [Buffer.from('x')])).toEqual({ bytes: 1 });
     expect((await get(name)).toString()).toBe('x');
   });

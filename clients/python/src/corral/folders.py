@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import io
+import json
 import tarfile
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -44,7 +45,7 @@ def _carried(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
 
 def unpack(packed: bytes, folder: str | Path) -> list[str]:
     """Writes files and folders below a folder of the trainer's, and nothing else: a link may point anywhere, also at what a
-    later entry would then overwrite. Returns the names that were left out. Raises Refused where the archive is none, for the
+    later entry would then overwrite. Returns the names that were left out, here and in the sandbox. Raises Refused where the archive is none, for the
     policy had a hand in it, and Misuse where this machine has no room or right to write it."""
     if not packed.endswith(END_MARK):
         raise _refused("something in the sandbox broke it off")
@@ -55,7 +56,8 @@ def unpack(packed: bytes, folder: str | Path) -> list[str]:
     try:
         with tarfile.open(fileobj=io.BytesIO(packed), mode="r:") as archive:
             members = archive.getmembers()
-            return [member.name for member in members if not _place(archive, member, Path(folder))]
+            not_written = [member.name for member in members if not _place(archive, member, Path(folder))]
+            return [*not_written, *_left_out(archive.pax_headers.get("comment", ""))]
     except OSError as error:
         if error.errno in OURS:
             raise _not_written(folder, error) from None
@@ -63,6 +65,15 @@ def unpack(packed: bytes, folder: str | Path) -> list[str]:
     # Headers in headers without end, numbers that no machine has: what a tar may hold, its reader does not say.
     except (tarfile.TarError, ValueError, EOFError, ArithmeticError, RecursionError) as error:
         raise _refused(f"it cannot be unpacked: {error}") from None
+
+
+def _left_out(comment: str) -> list[str]:
+    """What the sandbox left out of its archive. A comment of another form is the policy's."""
+    try:
+        report = json.loads(comment)
+        return [str(each["path"]) for each in report["left_out"]]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return []
 
 
 def _place(archive: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> bool:

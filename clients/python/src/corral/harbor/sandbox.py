@@ -141,7 +141,7 @@ class SandboxEnvironment(BaseEnvironment):
         with self._told(), self._not_lost(f"{source_dir} was not read"):
             left_out = await self._rollout.download_dir(source_dir, target_dir)
             if left_out:
-                self.logger.debug(f"links of {source_dir} were left out: {left_out}")
+                self.logger.debug(f"links and unreadable files of {source_dir} were left out: {left_out}")
 
     async def download_dir_filtered(
         self,
