@@ -101,7 +101,7 @@ end
 -- restored enters its template here, and each count of its sandboxes corrects that: controllers count all templates every five seconds,
 -- also those of which a process of the release before has begun one.
 local function stock(template, sandboxes)
-  redis.call(sandboxes > 0 and 'SADD' or 'SREM', key.stocked, template)
+  if sandboxes > 0 then redis.call('SADD', key.stocked, template) else redis.call('SREM', key.stocked, template) end
 end
 
 local function enlist(sandbox, template)
