@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes this checkout ready to run: npm packages (Node 24 among them) and the two programs that Debian provides,
-# redis-server and bubblewrap. `setup.sh unit` asks for the packages only, `setup.sh tests` also asks for what only the tests use, `setup.sh parity` for what `npm run test:parity` uses, `setup.sh release` for what `npm run release` uses, `setup.sh release-tests` for its tests, `setup.sh cluster` for what a
+# redis-server and bubblewrap. `setup.sh unit` asks for the packages only, `setup.sh tests` also asks for what only the tests use, `setup.sh parity` for what `npm run test:parity` uses, `setup.sh docs` for what `npm run test:docs` uses, `setup.sh release` for what `npm run release` uses, `setup.sh release-tests` for its tests, `setup.sh cluster` for what a
 # Kubernetes cluster on this machine is made of. One line on stderr for each thing it does; nothing to do is silent and
 # quick, because every npm script starts here.
 set -eu
@@ -49,6 +49,8 @@ missing_packages() {
     tests) missing_for_tests ;;
     cluster) missing_for_cluster ;;
     parity) missing_for_parity ;;
+    # The site is looked at in a browser.
+    docs) command -v chromium >/dev/null || echo chromium ;;
     release) missing_for_release ;;
     release-tests) missing_for_release && missing_for_release_tests ;;
   esac
@@ -144,7 +146,7 @@ install_debian_packages() {
 # Prometheus, promtool and amtool, out of Debian's packages: unpacked into a folder, for what only the tests of alerts need is
 # not installed. Inside a cluster of tests nothing can be fetched any more.
 fetch_monitoring_programs() {
-  case "${1:-}" in '' | release*) return 0 ;; esac
+  case "${1:-}" in '' | docs | release*) return 0 ;; esac
   folder=${XDG_CACHE_HOME:-$HOME/.cache}/corral/monitoring
   [ -x "$folder/promtool" ] && [ -x "$folder/amtool" ] || node_modules/.bin/node infra/monitoring/main.ts
 }

@@ -62,6 +62,7 @@ const slowBesideCode = {
   ],
 };
 
+const docs = 'test/docs/**/*.test.ts';
 const parity = 'test/parity/**/*.test.ts';
 const ofClients = 'test/clients/**/*.test.ts';
 const release = 'test/release/**/*.test.ts';
@@ -78,7 +79,7 @@ export const suites = {
   whole: {
     command: 'npm test',
     files: ['test/**/*.test.ts', ...slowBesideCode.whole],
-    without: [...onClusters, ofClients, parity, release, ...deep],
+    without: [...onClusters, ofClients, docs, parity, release, ...deep],
     promise:
       'a failure is never a score, by one test for each failure code; no attack escapes; ports, Redis, sandboxes and whole fleets work; 50 simulated worlds. `npm test` plays `unit` first',
   },
@@ -93,6 +94,12 @@ export const suites = {
     files: [ofClients],
     promise:
       'what the infrastructure loses never becomes a reward in any framework, with both clients; the same command plays the tests of the Python client',
+  },
+  docs: {
+    command: 'npm run test:docs',
+    files: [docs],
+    promise:
+      'the site shows every page as it is written, in a browser, both color schemes and on a phone; links lead somewhere. CI runs `npm run docs`, which has the part without a browser',
   },
   parity: {
     command: 'npm run test:parity',

@@ -12,7 +12,7 @@ import { rooms } from './borders/rooms.ts';
 const root = join(import.meta.dirname, '..');
 const sources = '{src,services,cli,demo,bench,loadtest,test,tools,infra}/**/*.ts';
 
-const files = globSync(sources, { cwd: root }).sort();
+const files = globSync(sources, { cwd: root, exclude: ['**/node_modules/**'] }).sort();
 const texts = new Map(
   await Promise.all(files.map(async (file) => [file, await readFile(join(root, file), 'utf8')] as const)),
 );

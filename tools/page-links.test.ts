@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { expect, test } from 'vitest';
+import { anchorOf } from './markdown/anchor.ts';
 
 const root = join(import.meta.dirname, '..');
 const list = (...what: string[]) =>
@@ -33,16 +34,6 @@ const links: readonly Link[] = [...pages].flatMap(([page, text]) =>
 function targetOf({ page, to }: Link) {
   const [path = '', heading = null] = to.split('#');
   return { path: path === '' ? page : normalize(join(dirname(page), path)).replace(/\/$/, ''), heading };
-}
-
-/** As code hosts make it of a heading: words in small letters, joined by hyphens. */
-function anchorOf(heading: string): string {
-  const words = heading.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1').replaceAll(/[`*]/g, '');
-  return words
-    .trim()
-    .toLowerCase()
-    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
-    .replaceAll(/\s/g, '-');
 }
 
 const anchorsOf = (text: string): readonly string[] =>
