@@ -29,9 +29,19 @@ test('a key that plays rollouts and also reads the truth is a problem, and the f
   });
 });
 
+test.each<[Scope, Scope, string]>([
+  ['native', 'truth', 'the truth of the dataset (truth)'],
+  ['rft:grade', 'watch', 'the outputs and commands of all rollouts of its tenant (watch)'],
+])('a key with %s and %s is a problem as well', (plays, reads, seen) => {
+  expect(examineKeys([key([plays, reads])], 0)).toMatchObject([
+    { state: 'problem', seen: expect.stringContaining(seen) as string },
+  ]);
+});
+
 test('a key that does one of the two is in order', () => {
   expect(statesOf([key(['rft:tools', 'rft:grade'])])).toEqual(['ok']);
   expect(statesOf([key(['admin', 'fleet'])])).toEqual(['ok']);
+  expect(statesOf([key(['watch', 'truth'])])).toEqual(['ok']);
   expect(statesOf([])).toEqual(['ok']);
 });
 

@@ -14,7 +14,7 @@ import { e2bRoutes } from './e2b/routes.ts';
 import type { FailureListener } from './http/answer-failure.ts';
 import { type App, createApp, newRequestState } from './http/app.ts';
 import { type GateState, HoldGate, type HoldLimits } from './http/hold-gate.ts';
-import { createRequireScope, grantOf, type Authentication } from './http/identify.ts';
+import { createRequireScope, type RequireScope, grantOf, type Authentication } from './http/identify.ts';
 import { acceptJsonBodies, type JsonLimits } from './http/json-bodies.ts';
 import { createLeave, type Leave } from './http/leave.ts';
 import { openOuterDoor, type OuterDoor, type OuterDoorSettings } from './http/outer-door.ts';
@@ -138,7 +138,7 @@ async function addFaces(app: App, parts: GatewayParts, gate: HoldGate): Promise<
   });
   await app.register(
     async (native) => {
-      native.addHook('onRequest', requireScope('native'));
+      native.addHook('onRequest', requireNative(requireScope));
       rolloutRoutes(native, parts.core);
       prewarmRoutes(native, parts.core);
       callRoutes(native, parts.core);
@@ -156,11 +156,17 @@ async function addFaces(app: App, parts: GatewayParts, gate: HoldGate): Promise<
   await app.register(
     async (watchers) => {
       // Whoever only watches needs no right to do anything.
-      watchers.addHook('onRequest', requireScope('native', 'fleet'));
+      watchers.addHook('onRequest', requireScope('native', 'watch', 'fleet'));
       fleetRoutes(watchers, parts.fleet);
     },
     { prefix: '/v1' },
   );
+}
+
+/** A route that does not say that it only reads is closed to keys that only watch. */
+function requireNative(requireScope: RequireScope): ReturnType<RequireScope> {
+  const [plays, reads] = [requireScope('native'), requireScope('native', 'watch')];
+  return (request) => (request.routeOptions.config.onlyReads === true ? reads : plays)(request);
 }
 
 /** Answers a held request at once. The rest of an incomplete body is not read. A stream that has begun can only break off. */

@@ -4,10 +4,15 @@ import type { Random } from '../ports/random.ts';
 
 /**
  * What a key may be used for. `admin` includes the others, inside its own tenant; `fleet`, which it does not include, is to
- * see all tenants' runs in the waiting line, and to do nothing.
+ * see all tenants' runs in the waiting line, and to do nothing. `watch` reads runs, rollouts and their events, and changes
+ * nothing. `truth` adds to what a key may read why a rollout has its score; it opens no route by itself.
  */
-export const scopes = ['rft:tools', 'rft:grade', 'native', 'admin', 'fleet'] as const;
+export const scopes = ['rft:tools', 'rft:grade', 'native', 'watch', 'truth', 'admin', 'fleet'] as const;
 export type Scope = (typeof scopes)[number];
+
+/** Whether the bearer may read what holds the truth of dataset rows. */
+export const readsTruth = (granted: readonly Scope[]): boolean =>
+  granted.some((scope) => scope === 'truth' || scope === 'admin');
 
 /** An API key as kept: never the secret, only its SHA-256, so that a stolen file opens nothing. */
 export type ApiKey = {

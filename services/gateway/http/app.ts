@@ -112,6 +112,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** A probe or a scrape: what it is answered is nobody's work, and is not counted as such. */
     readonly forOperators?: boolean;
+    /** It changes nothing, so a key that only watches may ask it. */
+    readonly onlyReads?: boolean;
   }
 }
 

@@ -17,6 +17,7 @@ export function environmentRoutes(app: App, core: GatewayCore): void {
   app.get(
     '/environments',
     {
+      config: { onlyReads: true },
       schema: {
         operationId: 'listEnvironments',
         summary: 'What exists',
@@ -29,6 +30,7 @@ export function environmentRoutes(app: App, core: GatewayCore): void {
   app.get(
     '/environments/:name/tools',
     {
+      config: { onlyReads: true },
       schema: {
         operationId: 'getEnvironmentTools',
         summary: "The tools and grader of a training job's configuration, and the limits of each command",

@@ -24,10 +24,12 @@ describe('why a rollout has its score', () => {
     'is told, where a %s is asked for, to the key that looks after the tenant',
     async (of) => {
       expect(await told(of, ['admin'])).toBe(lines.join(''));
+      expect(await told(of, ['watch', 'truth'])).toBe(lines.join(''));
     },
   );
 
   test.each<[string, 'rollout' | 'run' | 'verdicts', readonly Scope[]]>([
+    ['a key that only watches', 'rollout', ['watch', 'fleet']],
     ['a key that plays rollouts', 'rollout', ['native', 'rft:tools', 'rft:grade', 'fleet']],
     ['one that reads the verdicts of a run', 'verdicts', ['native', 'rft:tools', 'rft:grade', 'fleet']],
     ['whoever reads a whole run', 'run', ['admin']],

@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { Failure } from '#src/failure/failure.ts';
 import { idRule, isIdText, runId, type RunId } from '#src/model/ids.ts';
 import { visibleLines } from '#src/model/visible-text.ts';
-import type { Scope } from '#src/access/keys.ts';
+import { readsTruth, type Scope } from '#src/access/keys.ts';
 import { withoutWhy } from '#src/reports/own-events.ts';
 import { fleetEventsPath, type Wanted } from '#src/protocol/fleet/events.ts';
 import { Lines, RolloutParams, RunParams } from '#src/protocol/native/parts.ts';
@@ -35,6 +35,7 @@ export function eventRoutes(app: App, deps: EventRoutesDeps): void {
   app.get(
     '/rollouts/:id/events',
     {
+      config: { onlyReads: true },
       schema: {
         operationId: 'getRolloutEvents',
         summary: 'What every process logged of it, JSON lines',
@@ -54,6 +55,7 @@ export function eventRoutes(app: App, deps: EventRoutesDeps): void {
   app.get(
     '/runs/:run/events',
     {
+      config: { onlyReads: true },
       schema: {
         operationId: 'getRunEvents',
         summary: 'The same of all its rollouts',
@@ -104,8 +106,8 @@ function namedRun(header: string | readonly string[] | undefined): RunId | null 
 
 /**
  * Event lines as the bearer of a key may read them. Why a rollout has its score holds the truth of its dataset row, and a
- * grader's own words about it: that is for whoever looks after the tenant (`admin`), and not for the key that plays rollouts,
- * which may lie where a policy finds it. Of a run it is told with its verdicts alone.
+ * grader's own words about it: it needs the scope `truth` or `admin`. A key that plays rollouts has neither, because a
+ * policy may find it. Of a run it is told with its verdicts alone.
  *
  * An operator reads them with curl, so no character of a policy's is an order to a terminal, also in lines of an older process.
  */
@@ -114,6 +116,6 @@ export async function* toldLines(
   of: 'rollout' | 'run' | 'verdicts',
   scopes: readonly Scope[],
 ): AsyncGenerator<string> {
-  const whole = of !== 'run' && scopes.includes('admin');
+  const whole = of !== 'run' && readsTruth(scopes);
   for await (const line of lines) yield visibleLines(whole ? line : withoutWhy(line));
 }

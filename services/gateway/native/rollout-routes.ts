@@ -54,7 +54,10 @@ export function rolloutRoutes(app: App, core: GatewayCore): void {
 
   app.get(
     '/rollouts/:id',
-    { schema: { ...one, operationId: 'getRollout', summary: 'State, verdict and calls' } },
+    {
+      config: { onlyReads: true },
+      schema: { ...one, operationId: 'getRollout', summary: 'State, verdict and calls' },
+    },
     async (request) => {
       const rollout = takeRolloutRef(request, request.params.id, request.query);
       return presentRollout(await core.view(callerOf(request, 'native'), rollout));
@@ -64,6 +67,7 @@ export function rolloutRoutes(app: App, core: GatewayCore): void {
   app.get(
     '/rollouts/:id/verdict',
     {
+      config: { onlyReads: true },
       schema: {
         operationId: 'getVerdict',
         summary: 'What the trainer may do with it, and why not',

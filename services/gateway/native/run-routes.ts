@@ -41,13 +41,17 @@ const closeStep = 200;
 export function runRoutes(app: App, deps: RunRoutesDeps): void {
   app.get(
     '/runs',
-    { schema: { operationId: 'listRuns', summary: "The tenant's runs", response: { 200: RunsAnswer } } },
+    {
+      config: { onlyReads: true },
+      schema: { operationId: 'listRuns', summary: "The tenant's runs", response: { 200: RunsAnswer } },
+    },
     async (request) => ({ runs: [...(await deps.reports.runs(grantOf(request).tenant))] }),
   );
 
   app.get(
     '/runs/:run',
     {
+      config: { onlyReads: true },
       schema: {
         operationId: 'getRun',
         summary: 'Counts, rewards by group, discards and what they cost each wave',
@@ -68,6 +72,7 @@ export function runRoutes(app: App, deps: RunRoutesDeps): void {
   app.get(
     '/runs/:run/rollouts',
     {
+      config: { onlyReads: true },
       schema: {
         operationId: 'listRollouts',
         summary: 'Which rollouts, and why',

@@ -44,7 +44,7 @@ test.each([
         kind: 'request_refused',
         atMs: expect.any(Number),
         ...told,
-        scope: 'native',
+        scope: 'native or watch',
         face: 'native',
         method: 'GET',
         route: '/v1/rollouts/:id',
@@ -61,7 +61,13 @@ test('a key without the scope is named; one that may leaves no line', async () =
     200,
   );
   expect(events).toMatchObject([
-    { kind: 'request_refused', keyId: 'rft-grade', reason: 'no_scope', scope: 'native', route: '/v1/runs' },
+    {
+      kind: 'request_refused',
+      keyId: 'rft-grade',
+      reason: 'no_scope',
+      scope: 'native or watch',
+      route: '/v1/runs',
+    },
   ]);
 });
 

@@ -32,7 +32,7 @@ export type GatewayUnderTest = {
 
 export const developmentKey = 'development-key-of-this-test';
 
-const allScopes: readonly Scope[] = ['rft:tools', 'rft:grade', 'native', 'admin', 'fleet'];
+const allScopes: readonly Scope[] = ['rft:tools', 'rft:grade', 'native', 'watch', 'truth', 'admin', 'fleet'];
 const made = allScopes.map((scope) =>
   createKey(
     {
