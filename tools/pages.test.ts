@@ -1,0 +1,30 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+
+const read = (path: string) => readFileSync(join(import.meta.dirname, '../docs', path), 'utf8');
+
+test('the glossary explains each word in two lines, in the order of the alphabet', () => {
+  const entries = read('glossary.md').trim().split('\n\n').slice(1);
+  expect(entries.length).toBeGreaterThan(25);
+  expect(entries.filter((entry) => !/^\*\*[^*]+\.\*\* .+\n.+$/.test(entry))).toEqual([]);
+  const words = entries.map((entry) => /^\*\*([^*.]+)/.exec(entry)?.[1]?.toLowerCase() ?? '');
+  expect(words).toEqual(words.toSorted());
+});
+
+test('the comparison says of every alternative first what it does better', () => {
+  const parts = read('compare.md').split('\n## ').slice(1, -1);
+  expect(parts.length).toBeGreaterThan(4);
+  const second = parts.map((part) => part.split('\n\n')[2] ?? '');
+  expect(second.filter((paragraph) => !paragraph.startsWith('**Better:**'))).toEqual([]);
+});
+
+// Pages whose tables are for look-up; older pages join as they are reworded.
+test.each(['README.md', 'compare.md', 'install.md', 'commands.md'])(
+  'no cell of a table in %s is above 160 characters',
+  (page) => {
+    const cells = [...read(page).matchAll(/^\|.*\|$/gm)].flatMap(([row]) => row.split(' | '));
+    expect(cells.length).toBeGreaterThan(5);
+    expect(cells.filter((cell) => cell.length > 160)).toEqual([]);
+  },
+);
