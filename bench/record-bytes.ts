@@ -105,6 +105,7 @@ async function play(state: FleetState, index: number): Promise<RolloutRecord['ke
     const ofCall = { key, call: id, digest: hex(id), tool: 'shell', idleMs: hourMs };
     await state.calls.admit({
       ...ofCall,
+      sender: 'try-1',
       timeoutMs: 60_000,
       budget: { toolCalls: 1_000, rolloutMs: hourMs },
       activation: { generation, boot: epoch.boot },

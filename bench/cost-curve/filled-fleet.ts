@@ -144,6 +144,7 @@ export class FilledFleet {
     const ofCall = { key, call: callId('first'), digest: 'd'.repeat(64), tool: 'shell', idleMs: hourMs };
     const admitted = await calls.admit({
       ...ofCall,
+      sender: 'try-1',
       timeoutMs: 60_000,
       budget: { toolCalls: 1_000, rolloutMs: hourMs },
       activation: { generation, boot: epoch.boot },

@@ -3,6 +3,8 @@ import { Barred, Failure, sandboxdUnreachable } from '../failure/failure.ts';
 import type { Deadline } from '../waiting/deadline.ts';
 import { type ObtainDeps, obtainSandbox, type Occupied } from '../claiming/obtain-sandbox.ts';
 import { refusal } from '../claiming/refusal.ts';
+import { type RetryDeps, retrying } from '../waiting/retries.ts';
+import { retryPolicies } from '../waiting/retry-policies.ts';
 import type { AdmitReply, CallStore } from '../ports/fleet/calls.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { WorkMetrics } from '../ports/gateway-metrics.ts';
@@ -18,8 +20,10 @@ export type AdmissionDeps = ObtainDeps & {
   readonly timings: Pick<Timings, 'longestLineMs' | 'lineReserveMs' | 'settleGraceMs'>;
 };
 
-/** A call that may go on from here, one way or another. */
-export type AdmittedCall = Exclude<AdmitReply, { kind: 'not_active' | 'barred' | 'setup_over' }>;
+/** A call that may go on from here, one way or another. `sender`: the id of the try that may send it now. */
+export type AdmittedCall =
+  | Exclude<AdmitReply, { kind: 'not_active' | 'barred' | 'setup_over' | 'dispatch' }>
+  | (Extract<AdmitReply, { kind: 'dispatch' }> & { readonly sender: string });
 
 type ToAdmit = Admissible & Partial<Pick<Work, 'said' | 'dependency' | 'todo'>>;
 
@@ -69,9 +73,11 @@ async function admit(
   occupied: Occupied | null,
 ): Promise<AdmittedCall | null> {
   const { limits } = work.environment;
+  const sender = deps.random.text(senderChars);
   const reply = await deps.calls.admit({
     key: work.key,
     call: work.call,
+    sender,
     tool: work.tool,
     digest: work.digest,
     timeoutMs: withProbesMs(work.dependency ?? null, timeoutMs + deps.timings.settleGraceMs),
@@ -83,29 +89,42 @@ async function admit(
   });
   if (reply.kind === 'setup_over') throw setupOver(work.call);
   if (reply.kind === 'barred') throw refusal(reply.code, reply.rollout, reply.admitted);
-  if (reply.kind === 'dispatch') {
-    if (reply.activated) tellObtained(deps.work, reply.rollout, occupied);
-    await requireStdin(deps, work, reply.rollout);
-  }
-  return reply.kind === 'not_active' ? null : reply;
+  if (reply.kind !== 'dispatch') return reply.kind === 'not_active' ? null : reply;
+  if (reply.activated) tellObtained(deps.work, reply.rollout, occupied);
+  await requireStdin(deps, work, sender, reply.rollout);
+  return { ...reply, sender };
 }
+
+/** Unique among the tries of one call. */
+const senderChars = 8;
 
 /**
  * A sandboxd of before ends a stdin that is to stay open, and the result would be scored as the policy's. What the sandbox said at its
  * bind counts: what it says once the policy has run may be the policy's word.
  */
 async function requireStdin(
-  { calls }: AdmissionDeps,
-  { key, call, counted, todo }: ToAdmit,
+  deps: AdmissionDeps,
+  work: ToAdmit,
+  sender: string,
   { epoch, stdinEndsIn }: RolloutRecord,
 ): Promise<void> {
+  const { todo } = work;
   if (todo?.kind !== 'run' || todo.request.action.kind !== 'exec') return;
   if (todo.request.action.openStdin !== true || stdinEndsIn === null || stdinEndsIn !== epoch?.boot) return;
-  await calls.unsent(key, call, counted);
+  await removeSender(deps, work, sender);
   throw sandboxdUnreachable(
     'the sandbox was started by a release that cannot keep stdin open, so the command was not sent; open another rollout',
     { retry: 'no' },
   );
+}
+
+/** If Redis removed the id and its reply was lost, the second time changes nothing. */
+export function removeSender(
+  deps: RetryDeps & { readonly calls: Pick<CallStore, 'unsent'> },
+  { key, call, counted }: Admissible,
+  sender: string,
+): Promise<void> {
+  return retrying(deps, retryPolicies.unsentCall, () => deps.calls.unsent(key, call, sender, counted));
 }
 
 function keptSetup(todo: Work['todo'] | undefined): KeptSetup {

@@ -37,11 +37,7 @@ export async function attachToCall(
     (waitMs, signal) =>
       deps.link.attach(target, run, waitMs, signal);
   const [ask, askAgain] = [attachTo(call), attachTo(secondRunOf(call))];
-  return awaitOngoing(
-    deps,
-    { work, rollout, timeoutMs, waitedMs: 0, toSend: false, ask, askAgain },
-    deadline,
-  );
+  return awaitOngoing(deps, { work, rollout, timeoutMs, waitedMs: 0, sender: null, ask, askAgain }, deadline);
 }
 
 /** Throws `unknown_call`. */

@@ -33,7 +33,7 @@ function running(ask: Running['ask']): Running {
   const claim = repeatedClaim(rollout, environment, null);
   const known = { key: rollout.key, claim, environment, known: true, keyId: null };
   const work = trackedCall(known, callId('c1'), 'shell', 'digest');
-  return { work, rollout, timeoutMs: 1_000, waitedMs: 0, toSend: true, ask, askAgain: ask };
+  return { work, rollout, timeoutMs: 1_000, waitedMs: 0, sender: 'try-1', ask, askAgain: ask };
 }
 
 const untilMs = 31_000;

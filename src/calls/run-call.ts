@@ -3,7 +3,7 @@ import { targetOf } from '../claiming/target.ts';
 import type { Timings } from '../model/timings.ts';
 import type { CallSummary } from '../ports/fleet/records.ts';
 import type { SandboxLink } from '../ports/sandbox-link.ts';
-import { type AdmissionDeps, admitOrObtain, type AdmittedCall } from './admission.ts';
+import { type AdmissionDeps, admitOrObtain, type AdmittedCall, removeSender } from './admission.ts';
 import {
   callConflict,
   type CallResult,
@@ -115,7 +115,7 @@ type Sendable = Work & { readonly todo: Extract<Todo, { kind: 'run' }> };
 function sending(
   deps: RunCallDeps,
   work: Sendable,
-  { rollout, timeLeftMs }: Pick<Extract<AdmittedCall, { kind: 'dispatch' }>, 'rollout' | 'timeLeftMs'>,
+  { rollout, timeLeftMs, sender }: Extract<AdmittedCall, { kind: 'dispatch' }>,
   waitedMs: number,
 ): Running {
   const { request } = work.todo;
@@ -126,7 +126,7 @@ function sending(
     async (waitMs, signal) =>
       deps.link.call(target, call, { ...request, ...(await bound()) }, waitMs, signal);
   const [ask, askAgain] = [sendAs(work.call), sendAs(secondRunOf(work.call))];
-  return { work, rollout, timeoutMs: request.timeoutMs, waitedMs, toSend: true, ask, askAgain };
+  return { work, rollout, timeoutMs: request.timeoutMs, waitedMs, sender, ask, askAgain };
 }
 
 /** A call that the model got wrong: recorded like every other, in a rollout that it may have to open first. */
@@ -179,9 +179,9 @@ async function untilDeadline(
 
 /** While a call may report that its backend has failed, that backend is probed. */
 async function carryOutProbed(deps: CarryOutDeps, running: Running): Promise<CallResult> {
-  const { work, toSend } = running;
+  const { work, sender } = running;
   if (work.dependency === null) return carryOut(deps, running);
-  const call = { rollout: work.key, counted: toSend };
+  const call = { rollout: work.key, counted: sender !== null };
   return deps.probes.during(work.dependency, call, () => carryOut(deps, running));
 }
 
@@ -212,18 +212,19 @@ async function carryOut(deps: CarryOutDeps, running: Running): Promise<CallResul
 }
 
 /**
- * Unless somebody else was told to send it too, it has no outcome now, and a repeat may run. Who only asks what became of it
- * knows nothing; a controller says what it came to when its time is over.
+ * Unless another try may send it too, it has no outcome now, and a repeat may run. A process that only asks how it ended cannot
+ * withdraw it; a controller finds out when its time is over.
  */
 async function takeBack(
   deps: CarryOutDeps,
-  { work, toSend }: Running,
+  { work, sender }: Running,
   { tries, detail }: { readonly tries: number; readonly detail: string },
 ): Promise<never> {
-  if (toSend) await deps.calls.unsent(work.key, work.call, work.counted);
-  const message = toSend ? 'the call could not be sent' : 'nobody could be asked what became of the call';
+  if (sender !== null) await removeSender(deps, work, sender);
+  const message =
+    sender !== null ? 'the call could not be sent' : 'nobody could be asked what became of the call';
   throw sandboxdUnreachable(`${message}: ${detail}`, {
-    admitted: toSend ? 'no' : 'unknown',
+    admitted: sender !== null ? 'no' : 'unknown',
     evidence: { call: work.call, tries },
   });
 }
@@ -249,7 +250,7 @@ async function settleAnswer(
   const { work, rollout, waitedMs } = running;
   const judged = judgeAnswer(running, answer, backend);
   const settled = await settle(deps, work, judged, waitedMs, rollout);
-  if (settled.first && running.toSend) tellParts(deps, running, answer, beganMs);
+  if (settled.first && running.sender !== null) tellParts(deps, running, answer, beganMs);
   // What tainted stays in the journal: should Redis forget the taint, whoever asks for the answer judges it again.
   if (judged.result !== null) for (const run of runs) deps.confirmations.add(targetOf(rollout), run, answer);
   // If another process stored it first, fleet state may already have dropped it for newer answers. This process still has it.

@@ -68,8 +68,8 @@ export type Running = {
   readonly timeoutMs: number;
   /** Time until the rollout had its sandbox; never charged to the command. */
   readonly waitedMs: number;
-  /** Whether fleet state told us to send it; else it was sent by somebody, and we only ask what became of it. */
-  readonly toSend: boolean;
+  /** The id of the try that sends it; null: another one has sent it, and this process only asks how it ended. */
+  readonly sender: string | null;
   /** Asks sandboxd for the answer, and may be asked again: sends the call, or attaches to it. */
   readonly ask: Ask;
   /** The same of its second run: an idempotent call may run once more. */

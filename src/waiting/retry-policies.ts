@@ -37,6 +37,7 @@ export type Retried =
   | 'sentCall'
   | 'followedCall'
   | 'stdinPiece'
+  | 'unsentCall'
   | 'storedAnswer'
   | 'fileEnd'
   | 'overdueCall'
@@ -189,6 +190,17 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
     pauses: usual,
     withinMs: always,
     by: ['src/calls/give-stdin.ts'],
+  },
+  unsentCall: {
+    what: 'recording that a try has not sent its call',
+    on: 'every failure that may pass',
+    until: '30 s; then a controller withdraws the call after its deadline',
+    again: mayPass,
+    mostTries: always,
+    pauses: usual,
+    // A Redis that restarts takes some ten seconds. The trainer waits for it, and a repeat of the call may be sent meanwhile.
+    withinMs: 30_000,
+    by: ['src/calls/admission.ts'],
   },
   storedAnswer: {
     what: 'storing an answer, and reading what probes say of it',

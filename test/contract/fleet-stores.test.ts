@@ -143,7 +143,7 @@ describeSetupStore('fleet state in a real Redis', async () => {
         await fleet.calls.settle(settlementOf(key, call, { setup: { digest: endOf(call) }, ranIn }));
       }
       await admit('never sent');
-      await fleet.calls.unsent(key, callId('never sent'), false);
+      await fleet.calls.unsent(key, callId('never sent'), 'try-1', false);
       await fleet.lifecycle.lose(ranIn, null, 'evicted', {});
       return recordOf(fleet, key);
     },

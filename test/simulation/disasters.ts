@@ -235,7 +235,10 @@ function strikeAfterDiscards(world: World, chance: Chance): void {
 
 const cutOffShare = 0.5;
 
-/** Nobody gets a connection for longer than any call is tried for, and nothing else is wrong with it. */
+/**
+ * Nobody gets a connection for longer than any call is tried for, and nothing else is wrong with it. Meanwhile its rollout's calls
+ * reach two gateways, so that one gives up while the other may still send.
+ */
 function cutOff(world: World, chance: Chance): void {
   if (!chance.happens(cutOffShare)) return;
   world.scheduler.after(chance.between(4_100, 9_000), 'fate', 'cuts off', () => {
@@ -245,6 +248,12 @@ function cutOff(world: World, chance: Chance): void {
       const says = `takes no connection for ${seconds(durationMs)}`;
       world.faults.note('sandbox cut off', says, { part: box.sandbox });
       box.cutOffUntilMs = world.scheduler.nowMs + durationMs;
+      const again = chance.fork('again');
+      world.sentTwice = ({ run, name }) => {
+        const isCutOff = world.scheduler.nowMs < box.cutOffUntilMs;
+        const isIts = ownerText(box.daemon.identity().owner) === ownerKey(run, name);
+        return isCutOff && isIts ? again.between(1_000, 40_000) : null;
+      };
     });
   });
 }

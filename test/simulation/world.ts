@@ -3,6 +3,7 @@ import type { GatewayCore } from '#services/gateway/core-interface.ts';
 import type { GatewayWorld } from '#services/gateway/core-wiring.ts';
 import type { Post } from '#src/adapters/judge-http/ask-once.ts';
 import type { FleetEvent } from '#src/ports/event-log.ts';
+import type { CallStore } from '#src/ports/fleet/calls.ts';
 import type { DependencyStore } from '#src/ports/fleet/dependencies.ts';
 import type { GradeStore } from '#src/ports/fleet/grades.ts';
 import type { SandboxLink } from '#src/ports/sandbox-link.ts';
@@ -49,6 +50,8 @@ export type Planted = {
   readonly core?: (core: GatewayCore) => GatewayCore;
 };
 
+const triesOf = (key: string, call: string) => `${key} ${call}`;
+
 /** Some worlds have every trouble, some a few, and every fifth only those of every day. */
 function shareOfTroubles(seed: number): number {
   return [0, 0.5, 1, 0.2, 0.8][seed % 5] ?? 1;
@@ -89,6 +92,8 @@ export class World {
   readonly queue: TicketQueue;
   /** Who asked for a turn of a grader, by the name that it asked under, and whether it has heard that it has one. */
   readonly turns = new Map<string, { readonly asker: SimProcess; readonly heard: boolean }>();
+  /** Calls that were withdrawn while another try was to send them. */
+  readonly withdrawnTooEarly: string[] = [];
   /** Verdicts in the event logs of all processes. */
   readonly verdicts: VerdictEvent[] = [];
   /** Errors that a gateway or a controller noted and nobody was told of. */
@@ -97,6 +102,8 @@ export class World {
   lastThought: (plan: PlannedRollout) => void = () => undefined;
   /** Told of every call of set-up that was answered. */
   setUp: (plan: PlannedRollout) => void = () => undefined;
+  /** Asked at every call of a trainer: after which time another gateway gets it, too. */
+  sentTwice: (plan: PlannedRollout) => number | null = () => null;
   /** Told of every verdict as it is written into an event log. */
   verdictWritten: (event: VerdictEvent) => void = () => undefined;
   /** Told of every grader that begins in a sandbox of its own. */
@@ -106,6 +113,8 @@ export class World {
   readonly misled = new Set<string>();
   readonly #chance: Chance;
   readonly #planted: Planted;
+  /** Of each call, the gateways that may send it. */
+  readonly #tries = new Map<string, Set<string>>();
   #gateways: Gateway[] = [];
   #controllers: SimProcess[] = [];
   #started = 0;
@@ -186,6 +195,7 @@ export class World {
     const ports = {
       ...gatewayWorld(parts),
       grades: this.#watchTurns(parts.fleet.grades, process),
+      calls: this.#watchTries(parts.fleet.calls, process),
       dependencies: this.#watchProbes(parts.fleet.dependencies),
     };
     const { core } = startGateway(process, this.#planted.gateway?.(ports, this) ?? ports);
@@ -226,6 +236,7 @@ export class World {
       forgotten: () => redis.replacedMs.length > 0,
       lastThought: (plan) => this.lastThought(plan),
       setUp: (plan) => this.setUp(plan),
+      sentTwice: (plan) => this.sentTwice(plan),
     };
   }
 
@@ -261,6 +272,24 @@ export class World {
       probe.recordedMs = this.scheduler.nowMs;
     };
     return { ...dependencies, takeTurn, record };
+  }
+
+  #watchTries(calls: CallStore, { name }: SimProcess): CallStore {
+    const admit: CallStore['admit'] = async (asked) => {
+      const reply = await calls.admit(asked);
+      const tries = this.#tries.get(triesOf(asked.key, asked.call)) ?? new Set();
+      if (reply.kind === 'dispatch') this.#tries.set(triesOf(asked.key, asked.call), tries.add(name));
+      return reply;
+    };
+    const unsent: CallStore['unsent'] = async (key, call, ...asked) => {
+      const tries = this.#tries.get(triesOf(key, call));
+      tries?.delete(name);
+      await calls.unsent(key, call, ...asked);
+      const row = this.redis.scripts.state.rollouts.get(key);
+      if (tries?.size && row?.state === 'active' && !row.calls.has(call))
+        this.withdrawnTooEarly.push(`${call} of ${key}, which ${[...tries].join(', ')} may send`);
+    };
+    return { ...calls, admit, unsent };
   }
 
   #watchTurns(grades: GradeStore, asker: SimProcess): GradeStore {

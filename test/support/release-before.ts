@@ -4,6 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { previousCommit } from '#infra/images/previous.ts';
+import type { CallId } from '#src/model/ids.ts';
+import type { RolloutKey } from '#src/model/rollout.ts';
+import type { AdmitRequest } from '#src/ports/fleet/calls.ts';
 import type { FleetState, FleetStateOptions } from '#src/adapters/redis/fleet-state.ts';
 
 const run = promisify(execFile);
@@ -12,7 +15,11 @@ const root = join(import.meta.dirname, '../..');
 /** What the tests use of its fleet state. Its answers are its own. */
 export type FleetBefore = Pick<FleetState, 'close'> & {
   readonly claims: Pick<FleetState['claims'], 'claim'>;
-  readonly calls: Pick<FleetState['calls'], 'admit' | 'settle'>;
+  readonly calls: Pick<FleetState['calls'], 'settle'> & {
+    admit(request: Omit<AdmitRequest, 'sender'>): ReturnType<FleetState['calls']['admit']>;
+    /** It counts the tries that may send a call. */
+    unsent(key: RolloutKey, call: CallId, counted: boolean): Promise<void>;
+  };
   readonly lifecycle: Pick<FleetState['lifecycle'], 'lose' | 'expireDue'>;
   readonly grades: Pick<FleetState['grades'], 'begin' | 'score' | 'failed'>;
   readonly environments: Pick<FleetState['environments'], 'load' | 'published' | 'chosen'>;

@@ -135,6 +135,13 @@ export const rolloutsKeys = {
     life: 'until settled or closed',
     bound: 'what the budget admits',
   },
+  senders: {
+    rest: '*rollout*',
+    type: 'hash',
+    what: 'dispatched call → when it was dispatched, and the ids of the tries that may send it',
+    life: 'until settled, withdrawn or closed; a day where a version before ended it',
+    bound: 'like `in-flight`, 8 B a try',
+  },
   callDeadlines: {
     type: 'zset',
     what: 'the same of all rollouts, `rollout call` by the time by which it is to be settled',

@@ -40,6 +40,7 @@ const partOf: Readonly<Record<Retried, Part>> = {
   sentCall: 'call',
   followedCall: 'call',
   stdinPiece: 'call',
+  unsentCall: 'call',
   storedAnswer: 'call',
   fileEnd: 'call',
   overdueCall: 'call',

@@ -56,8 +56,8 @@ export function callStore(run: RunScript, setupBytesOfTenant: number): CallStore
       ),
     withdraw: ({ rollout, summary, lookAgainAtMs }, counted) =>
       ask('withdraw-call', { key: rollout.key, call: summary.call, counted, lookAgainAtMs }),
-    unsent: async (key, call, counted) => {
-      await ask('unsent-call', { key, call, counted });
+    unsent: async (key, call, sender, counted) => {
+      await ask('unsent-call', { key, call, sender, counted });
     },
     lookup: async (key, call) => {
       const { reply, texts } = await exchange('lookup-call', { key, call });
@@ -79,10 +79,11 @@ export function callStore(run: RunScript, setupBytesOfTenant: number): CallStore
 }
 
 function admitAsk(request: AdmitRequest, mostBytes: number) {
-  const { key, call, tool, digest, timeoutMs, idleMs, budget, activation, setup } = request;
+  const { key, call, sender, tool, digest, timeoutMs, idleMs, budget, activation, setup } = request;
   return {
     key,
     call,
+    sender,
     tool: storedTool(tool),
     digest,
     timeoutMs: Math.round(timeoutMs),

@@ -25,6 +25,7 @@ export const keyNames = {
   newest: 'newest:',
   calls: 'calls:',
   inFlight: 'in-flight:',
+  senders: 'senders:',
   answers: 'answers:',
   answerOrder: 'answer-order:',
   transcript: 'transcript:',

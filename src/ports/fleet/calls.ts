@@ -17,6 +17,8 @@ export type KeptText = { readonly text: string; readonly whole: number };
 export type AdmitRequest = {
   readonly key: RolloutKey;
   readonly call: CallId;
+  /** The id of this try: another one each time, without spaces. */
+  readonly sender: string;
   readonly tool: string;
   /** sha256 (hex) of name and canonical arguments. */
   readonly digest: string;
@@ -189,8 +191,8 @@ export interface CallStore {
    */
   withdraw(overdue: OverdueCall, counted: boolean): Promise<boolean>;
   /**
-   * Whoever was told to send it by one `admit` has surely not done so. When all have said this, it has no outcome, and a
-   * repeat may be sent. Not to be said twice, so not to be tried again when nobody knows whether it was heard.
+   * The try `sender`, which one `admit` allowed to send the call, has surely not sent it. When no other try is left, the call has no
+   * outcome, and a repeat may be sent. A second time changes nothing.
    */
-  unsent(key: RolloutKey, call: CallId, counted: boolean): Promise<void>;
+  unsent(key: RolloutKey, call: CallId, sender: string, counted: boolean): Promise<void>;
 }

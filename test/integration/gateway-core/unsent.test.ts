@@ -59,7 +59,13 @@ test('a call that a gateway which died may have sent is not taken back by the ne
   const { world, core } = await cutOff();
   await using _ = world;
   const { key } = (await view(world)).record;
-  const asked = { key, call: callId('call_2'), tool: 'sh', digest: callDigest('sh', { command: 'hello' }) };
+  const asked = {
+    key,
+    call: callId('call_2'),
+    sender: 'try-1',
+    tool: 'sh',
+    digest: callDigest('sh', { command: 'hello' }),
+  };
   const limits = { timeoutMs: 60_000, idleMs: 60_000, budget: { toolCalls: 10, rolloutMs: 60_000 } };
   await world.state.calls.admit({ ...asked, ...limits, activation: null });
   world.waitMs = 10_000;

@@ -23,6 +23,7 @@ async function abandoned(
   await world.core.state.calls.admit({
     key,
     call: callId('c2'),
+    sender: 'try-1',
     tool,
     digest: digestOf(tool),
     timeoutMs: minute,
@@ -90,6 +91,7 @@ test('a call that was sent again while its sandbox was asked is not withdrawn', 
       await world.core.state.calls.admit({
         key,
         call: callId('c2'),
+        sender: 'try-1',
         tool: 'sh',
         digest: digestOf('sh'),
         timeoutMs: minute,
@@ -185,6 +187,7 @@ async function withUploadOfADeadGateway(upload: string): Promise<RecoveryWorld> 
   await world.core.state.calls.admit({
     key,
     call: callId(`corral put_file ${upload}`),
+    sender: 'try-1',
     tool: 'put_file',
     digest: 'put_file',
     timeoutMs: minute,

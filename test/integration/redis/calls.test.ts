@@ -410,3 +410,58 @@ describe('what is kept', () => {
     expect(await world.fleet.calls.list(keyOf('nobody'))).toEqual([]);
   });
 });
+
+const tryOf = (sender: string) => admit('c', { sender });
+const remove = (sender: string) => world.fleet.calls.unsent(keyOf('a'), callId('c'), sender, true);
+const recorded = async () => (await world.fleet.calls.lookup(keyOf('a'), callId('c'))) !== null;
+const senders = () => world.redis.exists(`corral:{test}:senders:${keyOf('a')}`);
+
+describe('the tries that may send a call', () => {
+  test('the last one withdraws it, which gives its place in the budget back', async () => {
+    await world.active('a');
+    await tryOf('t1');
+    await tryOf('t2');
+    await remove('t1');
+    expect(await recorded()).toBe(true);
+    await remove('t2');
+    expect(await recorded()).toBe(false);
+    expect(await recordOf(world.fleet, keyOf('a'))).toMatchObject({ calls: 1, inFlight: 0 });
+  });
+
+  test('one that is removed twice leaves the other', async () => {
+    await world.active('a');
+    await tryOf('t1');
+    await tryOf('t2');
+    await remove('t1');
+    await remove('t1');
+    expect(await recorded()).toBe(true);
+  });
+
+  test('a late removal of a try that was withdrawn leaves the next one', async () => {
+    await world.active('a');
+    await tryOf('t1');
+    await remove('t1');
+    await tryOf('t2');
+    await remove('t1');
+    expect(await recorded()).toBe(true);
+  });
+
+  test('one that asks twice, because it did not receive the reply, counts once', async () => {
+    await world.active('a');
+    await tryOf('t1');
+    await tryOf('t1');
+    await remove('t1');
+    expect(await recorded()).toBe(false);
+  });
+
+  test('are forgotten when the call is settled, and when its rollout is closed', async () => {
+    await world.active('a');
+    await tryOf('t1');
+    await settle('c');
+    expect(await senders()).toBe(0);
+    await admit('d');
+    expect(await senders()).toBe(1);
+    await world.fleet.lifecycle.close(keyOf('a'), 'deleted');
+    expect(await senders()).toBe(0);
+  });
+});

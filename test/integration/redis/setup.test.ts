@@ -156,7 +156,7 @@ describe('the mark', () => {
     const budget = { toolCalls: 40, rolloutMs: 60_000 };
     await admit('s1', { budget, setup: { sent: 'x', bytes: 1 } });
     expect(await record()).toMatchObject({ calls: 1 });
-    await world.fleet.calls.unsent(key, callId('s1'), true);
+    await world.fleet.calls.unsent(key, callId('s1'), 'try-1', true);
     expect(await record()).toMatchObject({ calls: 0, inFlight: 0 });
     expect(await world.fleet.calls.lookup(key, callId('s1'))).toBeNull();
   });
@@ -164,7 +164,7 @@ describe('the mark', () => {
   test('of a call that was never sent is free again, and so is what was kept of it', async () => {
     await setUp('s1');
     await admitSetup('s2');
-    await world.fleet.calls.unsent(key, callId('s2'), false);
+    await world.fleet.calls.unsent(key, callId('s2'), 'try-1', false);
     await lose();
     expect(await replayed()).toEqual([sentBy('s1'), 'done']);
     expect(await setupKeys()).toEqual([2, 1, sentBy('s1').length]);
@@ -386,8 +386,8 @@ describe('a rollout does not heal', () => {
   test('after a call that ran when another gateway sent it again, and was not sent by that one', async () => {
     await setUp('s1');
     await admitSetup('s2');
-    await admitSetup('s2');
-    await world.fleet.calls.unsent(key, callId('s2'), false);
+    await admit('s2', { setup: { sent: sentBy('s2'), bytes: 1 }, sender: 'try-2' });
+    await world.fleet.calls.unsent(key, callId('s2'), 'try-1', false);
     expect(await lose()).toMatchObject(tainted);
   });
 

@@ -96,7 +96,7 @@ describe('a transcript', () => {
     const before = await world.redis.hget(transcriptKey, 'bytes');
     expect(before).toBeNull();
     await admit('c1', 'x'.repeat(1_000));
-    await world.fleet.calls.unsent(key, callId('c1'), true);
+    await world.fleet.calls.unsent(key, callId('c1'), 'try-1', true);
     expect(await transcript()).toEqual([]);
     expect(await world.redis.hgetall(transcriptKey)).toEqual({ bytes: '0' });
   });

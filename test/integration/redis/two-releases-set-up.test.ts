@@ -45,7 +45,7 @@ async function setUp(): Promise<RolloutRecord> {
   return record();
 }
 
-const lose = async (fleet: FleetBefore) =>
+const lose = async (fleet: Pick<FleetBefore, 'lifecycle'>) =>
   fleet.lifecycle.lose(sandboxOf(await record()), null, 'evicted', {});
 
 /** Its sandbox was lost, as a controller of this release has told. */

@@ -196,6 +196,7 @@ export function admitOf(
   return {
     key: rollout.key,
     call: callId(call),
+    sender: 'try-1',
     tool: 'shell',
     digest: 'd'.repeat(64),
     timeoutMs: 2 * minute,

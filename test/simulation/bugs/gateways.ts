@@ -67,6 +67,23 @@ export function callsTwiceNamed(ports: GatewayWorld): GatewayWorld {
   return { ...ports, link: { ...ports.link, call } };
 }
 
+/** Every gateway sends the removal of its id twice, as after a lost reply. */
+export function removesSendersTwice(ports: GatewayWorld): GatewayWorld {
+  const unsent: GatewayWorld['calls']['unsent'] = async (...asked) => {
+    await ports.calls.unsent(...asked);
+    await ports.calls.unsent(...asked);
+  };
+  return { ...ports, calls: { ...ports.calls, unsent } };
+}
+
+/** All tries of a call have one id, so that the removal of an earlier try removes a later one. */
+export function sharesSenders(ports: GatewayWorld): GatewayWorld {
+  const admit: GatewayWorld['calls']['admit'] = (request) => ports.calls.admit({ ...request, sender: 'one' });
+  const unsent: GatewayWorld['calls']['unsent'] = (key, call, _sender, counted) =>
+    ports.calls.unsent(key, call, 'one', counted);
+  return { ...ports, calls: { ...ports.calls, admit, unsent } };
+}
+
 /** What the machine's want of memory made of a command is taken for what it did. */
 export function blamesItsMemory(ports: GatewayWorld): GatewayWorld {
   const call: GatewayWorld['link']['call'] = async (...asked) => {

@@ -13,8 +13,10 @@ import {
   madeUpExit,
   marksAll,
   missesArtifacts,
+  removesSendersTwice,
   replaysNothing,
   seesEverything,
+  sharesSenders,
   taintsTheUnsent,
   takesAllForScorable,
   tellsTheModel,
@@ -76,6 +78,11 @@ const plantedBugsByName = {
     'known[2] ~= ask.digest',
   ),
   'a repeat runs again at another gateway': { gateway: callsTwiceNamed },
+  'a sender is removed twice': {
+    ...replacing('if not first then return false end', 'if not first then first, last = 1, 1 end'),
+    gateway: removesSendersTwice,
+  },
+  'the removal of an earlier try removes a later one': { gateway: sharesSenders },
   'an unclassified error leaves as text for the model': { core: tellsTheModel },
   'a grant to a gateway that died is never taken back': replacing(
     'local takenBackAtOnce = 100',

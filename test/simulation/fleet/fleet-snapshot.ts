@@ -18,6 +18,8 @@ export type RolloutRow = {
   /** When it got its sandbox, on Redis' clock. */
   readonly claimedAtMs: number;
   readonly inFlight: number;
+  /** Calls that it has recorded, while it is open. */
+  readonly calls: ReadonlySet<string>;
   /** The policy broke its own sandbox. */
   readonly broken: boolean;
   /** It is given its set-up in another sandbox. */
@@ -94,8 +96,11 @@ for _, run in ipairs({ ${runs} }) do
     for place, value in ipairs(read('${keys('details')}')) do values[place] = values[place] or value end
     local inFlight = redis.call('SCARD', '${keys('inFlight')}' .. id)
     calls = calls + settled(id, values[1]) - inFlight
+    local named = redis.call('HKEYS', '${keys('calls')}' .. id)
+    table.sort(named)
     add('r', id, values[1], values[2], values[3], values[4], values[5], values[6], values[7], inFlight, values[8],
-      values[9], values[10], values[11], values[12], values[13], values[14], values[15])
+      values[9], values[10], values[11], values[12], values[13], values[14], values[15],
+      table.concat(named, ','))
   end
 end
 local boxes = redis.call('SMEMBERS', '${keys('sandboxes')}')
@@ -146,7 +151,7 @@ export function readState(text: string, before: FleetSnapshot | null): FleetSnap
 function rolloutRow(values: readonly string[]): RolloutRow {
   const [, key = '', state = '', sandbox = '', boot = '', discard = '', score = '', dispatched = ''] = values;
   const [claimedAtMs = '0', inFlight = '0', broken = '', closedBy = '', closedAtMs = ''] = values.slice(8);
-  const [by = '', untilMs = '0', verdict = '', suspected = '', healing = ''] = values.slice(13);
+  const [by = '', untilMs = '0', verdict = '', suspected = '', healing = '', calls = ''] = values.slice(13);
   return {
     key,
     state,
@@ -159,6 +164,7 @@ function rolloutRow(values: readonly string[]): RolloutRow {
     dispatched: dispatched !== '',
     claimedAtMs: Number(claimedAtMs),
     inFlight: Number(inFlight),
+    calls: new Set(calls.split(',')),
     broken: broken !== '',
     healing: healing !== '',
     closedBy,

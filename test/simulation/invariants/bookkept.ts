@@ -19,6 +19,9 @@ export const bookkept: Readonly<Record<string, Invariant>> = {
       : `${calls} calls have settled, ${counted} outcomes were counted`;
   },
 
+  'a call that another try may send is not withdrawn': ({ withdrawnTooEarly, redis }) =>
+    redis.replacedMs.length > 0 ? null : (withdrawnTooEarly[0] ?? null),
+
   'what is over has nothing in flight': ({ redis }) => {
     const busy = [...redis.scripts.state.rollouts.values()].find(
       ({ state, inFlight }) => (state === 'closed' || state === 'expired') && inFlight > 0,

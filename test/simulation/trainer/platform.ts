@@ -19,11 +19,21 @@ export type PlatformWorld = {
   readonly gateways: () => readonly Gateway[];
 };
 
-/** Sends one request to some gateway; what comes back is what HTTP would carry. */
-export function post(world: PlatformWorld, face: Face, what: string, ask: Ask): Promise<Told> {
+/**
+ * Sends one request to some gateway; what comes back is what HTTP would carry. `alsoAfterMs`: a proxy in between sends it to another
+ * gateway, too, and drops that answer.
+ */
+export function post(
+  world: PlatformWorld,
+  face: Face,
+  what: string,
+  ask: Ask,
+  alsoAfterMs: number | null = null,
+): Promise<Told> {
   const { scheduler, faults, chance } = world;
   const alive = world.gateways();
   const gateway = alive.length === 0 ? null : chance.pick(alive);
+  if (alsoAfterMs !== null && gateway !== null) sendAlso(world, face, what, ask, gateway, alsoAfterMs);
   return new Promise((resolve) => {
     const lost = () => resolve({ kind: 'lost' });
     if (gateway === null) return void scheduler.after(100, 'platform', `${what} finds nobody`, lost);
@@ -35,6 +45,22 @@ export function post(world: PlatformWorld, face: Face, what: string, ask: Ask): 
         scheduler.after(chance.between(1, 20), 'platform', `reads ${what}`, () => resolve(told));
       });
     });
+  });
+}
+
+function sendAlso(
+  { scheduler, gateways, faults }: PlatformWorld,
+  face: Face,
+  what: string,
+  ask: Ask,
+  first: Gateway,
+  afterMs: number,
+): void {
+  scheduler.after(afterMs, 'platform', `posts ${what} once more`, () => {
+    const other = gateways().find((one) => one !== first);
+    if (other === undefined || faults.over) return;
+    faults.note('sent to two gateways', `${what} is sent to it, too`, 'nobody', other.process.name);
+    void answered(other, face, ask);
   });
 }
 

@@ -18,6 +18,8 @@ export type TrainerWorld = PlatformWorld & {
   readonly lastThought: (plan: PlannedRollout) => void;
   /** Fate hears of each call of set-up that was answered: until the policy acts a loss may be healed. */
   readonly setUp: (plan: PlannedRollout) => void;
+  /** After which time a proxy sends a call of it to another gateway, too; null: it does not. */
+  readonly sentTwice: (plan: PlannedRollout) => number | null;
 };
 
 /** The platforms send a request again this often when it got a 5xx or no answer, and then discard the rollout. */
@@ -61,7 +63,8 @@ export class TrainerSession {
       named,
       sentMs,
     });
-    const told = await post(this.world, this.plan.face, name, ask);
+    const alsoAfterMs = asking === 'call' ? this.world.sentTwice(this.plan) : null;
+    const told = await post(this.world, this.plan.face, name, ask, alsoAfterMs);
     ledger.told(request, told, clock.monotonicMs());
     story.tell(this.plan.name, `${name}${conflicting ? ' with other arguments' : ''}: ${wordsFor(told)}`);
     return told;

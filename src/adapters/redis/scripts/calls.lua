@@ -53,7 +53,7 @@ script('admit', function(ask, texts, redisRun)
       reply.call = Call.reply(id, call, summary)
       return reply, texts
     end
-    summary[4] = summary[4] + 1
+    Call.addSender(id, call, summary, ask.sender)
     Call.write(id, call, summary)
     Call.keepArguments(id, call, arguments)
     -- A repeat may be sent with a shorter time than the call that it attaches to has.
@@ -97,7 +97,9 @@ script('admit', function(ask, texts, redisRun)
 
   local function dispatch()
     if setup then Setup.begin(id, call, has.hardEndMs, redisRun, setupSent, setup) elseif has.setup then Setup.leave(id) end
-    Call.write(id, call, { tool, digest, nowMs, 1, 'unknown', cjson.null, cjson.null, cjson.null, cjson.null, 0, 0, 0 })
+    local summary = { tool, digest, nowMs, 1, 'unknown', cjson.null, cjson.null, cjson.null, cjson.null, 0, 0, 0 }
+    Call.firstSender(id, call, summary, ask.sender)
+    Call.write(id, call, summary)
     Call.callRuns(id, call, nowMs + timeoutMs)
     Call.keepArguments(id, call, arguments)
     if budget then redis.call('HINCRBY', key.rollout .. id, 'calls', 1) end
@@ -236,13 +238,13 @@ script('withdraw-call', function(ask)
   return true
 end)
 
--- One of those who were told to send this call has not sent it, and takes its word for having been told back. When all have,
--- nobody ever sent it. One that died with it leaves its word there: nobody knows what it did.
+-- A try that was to send this call has not sent it, and removes its id; a repeat changes nothing. With the last id the call is
+-- withdrawn, because no try sent it. A gateway that died leaves its id there, because it may have sent the call.
 script('unsent-call', function(ask)
   local id, call = ask.key, ask.call
   local summary = Call.read(id, call)
   if not summary or Call.isSettled(summary) then return end
-  summary[4] = summary[4] - 1
+  if not Call.removeSender(id, call, summary, ask.sender) then return end
   if summary[4] > 0 then Call.write(id, call, summary) else withdraw(id, call, ask.counted) end
 end)
 

@@ -34,6 +34,7 @@ export const calls = {
     {
       key,
       call,
+      sender: Type.String(),
       tool: Type.String(),
       digest: Type.String(),
       timeoutMs: Type.Integer(),
@@ -109,7 +110,7 @@ export const calls = {
     { key, call, counted: Type.Boolean(), lookAgainAtMs: Type.Number() },
     Type.Boolean(),
   ),
-  'unsent-call': contract({ key, call, counted: Type.Boolean() }, Nothing),
+  'unsent-call': contract({ key, call, sender: Type.String(), counted: Type.Boolean() }, Nothing),
   'overdue-calls': contract(
     { graceMs: Type.Integer(), lookAgainMs: Type.Integer(), limit: Type.Integer() },
     list(

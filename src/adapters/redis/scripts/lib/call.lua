@@ -1,7 +1,7 @@
 -- requires: rollout, run
 -- A call is one JSON array in its rollout's hash of calls. Which sandbox it ran in is the rollout's: after the first call that is
 -- not set-up that never changes, and set-up has run in each of them (lib/setup.lua).
---   1 tool  2 digest  3 startedAtMs  4 dispatched: how many were told to send it  5 admitted  6 outcome  7 code  8 exitCode  9 durationMs
+--   1 tool  2 digest  3 startedAtMs  4 dispatched: how many tries may send it  5 admitted  6 outcome  7 code  8 exitCode  9 durationMs
 --   10 waitedMs  11 outputBytes  12 answered
 
 -- Whoever repeats a call has just missed its answer. All of a long rollout's, of up to half a megabyte each, would fill Redis.
@@ -29,6 +29,45 @@ local function overdueName(id, call)
   return id .. ' ' .. call -- no id has a space
 end
 
+-- The tries that may send a call: a set of ids, one of each try of a gateway, as text behind the time at which the call was
+-- dispatched. A try that has surely not sent it removes its id, and may do so again. With the last try the call is withdrawn.
+-- Position 4 counts them. The release before only counts: it adds tries without an id and removes any, so the count is what decides.
+-- A set of an earlier time is left from a call that it withdrew or closed.
+local sendersKeptMs = 24 * 3600 * 1000 -- no rollout lives longer; for keys that the release before does not delete
+
+local function readSenders(id, call, summary)
+  local startedAtMs, ids = string.match(redis.call('HGET', key.senders .. id, call) or '', '^(%d+)(.*)$')
+  return tonumber(startedAtMs) == summary[3] and ids or ' '
+end
+
+local function writeSenders(id, call, summary, ids)
+  redis.call('HSET', key.senders .. id, call, string.format('%.0f', summary[3]) .. ids)
+  redis.call('PEXPIRE', key.senders .. id, sendersKeptMs)
+end
+
+-- Whatever is left of an earlier time is replaced.
+local function firstSender(id, call, summary, sender)
+  writeSenders(id, call, summary, ' ' .. sender .. ' ')
+end
+
+-- The same try may ask twice, if it did not receive the first reply.
+local function addSender(id, call, summary, sender)
+  local ids = readSenders(id, call, summary)
+  if string.find(ids, ' ' .. sender .. ' ', 1, true) then return end
+  summary[4] = summary[4] + 1
+  writeSenders(id, call, summary, ids .. sender .. ' ')
+end
+
+-- Returns false if the id is not in the set.
+local function removeSender(id, call, summary, sender)
+  local ids = readSenders(id, call, summary)
+  local first, last = string.find(ids, ' ' .. sender .. ' ', 1, true)
+  if not first then return false end
+  summary[4] = summary[4] - 1
+  writeSenders(id, call, summary, string.sub(ids, 1, first) .. string.sub(ids, last + 1))
+  return true
+end
+
 local function callRuns(id, call, deadlineMs)
   redis.call('SADD', key.inFlight .. id, call)
   redis.call('ZADD', key.callDeadlines, deadlineMs, overdueName(id, call))
@@ -36,6 +75,7 @@ end
 
 local function callEnded(id, call)
   redis.call('SREM', key.inFlight .. id, call)
+  redis.call('HDEL', key.senders .. id, call)
   redis.call('ZREM', key.callDeadlines, overdueName(id, call))
 end
 
@@ -115,7 +155,7 @@ local function settleInFlight(id, outcome, code)
     countSettled(id, outcome, code)
     redis.call('ZREM', key.callDeadlines, overdueName(id, call))
   end
-  redis.call('DEL', key.inFlight .. id)
+  redis.call('DEL', key.inFlight .. id, key.senders .. id)
   return #running
 end
 
@@ -138,6 +178,9 @@ return {
   write = write,
   isSettled = isSettled,
   overdueName = overdueName,
+  firstSender = firstSender,
+  addSender = addSender,
+  removeSender = removeSender,
   callRuns = callRuns,
   callEnded = callEnded,
   delaysGrade = delaysGrade,
