@@ -11,7 +11,7 @@ const deep = [
   'test/e2e/attachments-in-memory.test.ts',
   'test/e2e/attacks/stop-the-machine.test.ts',
   'test/e2e/bad-neighbours.test.ts',
-  'test/e2e/faults/{connections,gateway-steps,launches,races,redis,redis-in-production}.test.ts',
+  'test/e2e/faults/{busy-machine,connections,gateway-steps,launches,races,redis,redis-in-production}.test.ts',
   'test/e2e/faults/{starved-sandbox,stopped-sandbox,two-gateways}.test.ts',
   'test/e2e/{first-environment,gallery,gallery-made,nothing-left-behind}.test.ts',
   'test/e2e/load.test.ts',

@@ -25,6 +25,7 @@ import {
   gradingCall,
   untilGraded,
 } from './run-command-grader.ts';
+import { mostStarvedMs } from './starved-clock.ts';
 import { maybePolicy, PolicyBrokeIt } from './still-there.ts';
 
 export type ElsewhereDeps = ObtainDeps & {
@@ -57,7 +58,7 @@ export async function gradeElsewhere(
   if (artifacts.kind === 'bad') return badEnd(artifacts.how, artifacts.reason);
   const graded = { job, leaf, rollout, files: artifacts.files };
   const tries = noneFailed();
-  const until = job.deadline.earlier(leaf.timeoutMs + aroundGraderMs);
+  const until = job.deadline.earlier(leaf.timeoutMs + mostStarvedMs(job.environment, leaf) + aroundGraderMs);
   try {
     const attempt = () => gradeInOne(deps, graded, until);
     const end = await retrying(deps, retryPolicies.graderSandbox, attempt, { until, tries });
@@ -120,7 +121,7 @@ async function gradeIn(
     whileItIsOurs(deps, claim, async (gone) =>
       undisturbed(await deps.link.call(target, call, request, waitMs, AbortSignal.any([gone, patience()]))),
     );
-  return toldWhere(endOf(leaf, await untilGraded(leaf, ask)), `in sandbox ${target.sandbox} of its own`);
+  return toldWhere(endOf(leaf, await untilGraded(request, ask)), `in sandbox ${target.sandbox} of its own`);
 }
 
 /** For whoever asks why a score is what it is. */

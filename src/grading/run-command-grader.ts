@@ -13,6 +13,7 @@ import {
 } from '../protocol/sandboxd/wire.ts';
 import type { CommandEnd, CommandGrade, Leaf } from './graders/evaluation.ts';
 import type { GradeJob } from './job.ts';
+import { mostStarvedMs } from './starved-clock.ts';
 import { PolicyBrokeIt, type TroubleDeps, whileItStands } from './still-there.ts';
 
 export type CommandGraderDeps = TroubleDeps & {
@@ -60,7 +61,7 @@ async function run(
 ): Promise<CallAnswer | 'running'> {
   const { call, request } = gradingCall(deps.random, job, leaf, rollout);
   const target = targetOf(job.rollout);
-  return untilGraded(leaf, (waitMs, patience) =>
+  return untilGraded(request, (waitMs, patience) =>
     whileItStands(deps, job, () =>
       deps.link.call(target, call, request, waitMs, patience()).then(undisturbed),
     ),
@@ -72,7 +73,7 @@ type GradingCall = { readonly call: CallId; readonly request: CallRequest };
 /** A run of its own, several of one turn too; the space keeps the id apart from every caller's. Throws `item_missing`. */
 export function gradingCall(
   random: Random,
-  { turn, item }: GradeJob,
+  { turn, item, environment }: Pick<GradeJob, 'turn' | 'item' | 'environment'>,
   leaf: Leaf<'command'>,
   rollout: string | null,
 ): GradingCall {
@@ -81,7 +82,8 @@ export function gradingCall(
   const files = { ...leaf.files, ...filesOfRow(leaf, item) };
   const told = rollout !== null && { rollout };
   const action = { kind: 'grade', turn, argv, files, stdin: JSON.stringify(item), ...told } as const;
-  return { call, request: { digest: call, action, timeoutMs, keepBytes } };
+  const starvation = { mostStarvedMs: mostStarvedMs(environment, leaf) };
+  return { call, request: { digest: call, action, timeoutMs, ...starvation, keepBytes } };
 }
 
 /** What a row says is looked up among the folders that the environment was read with: it is never a path. Throws `item_missing`. */
@@ -104,10 +106,10 @@ type CallRequestFiles = Extract<CallRequest['action'], { kind: 'grade' }>['files
 
 /** Polls until there is an answer. Only time in which sandboxd said that it runs counts: it may have begun late. */
 export async function untilGraded(
-  { timeoutMs }: Leaf<'command'>,
+  { timeoutMs, mostStarvedMs: starvedMs = 0 }: Pick<CallRequest, 'timeoutMs' | 'mostStarvedMs'>,
   ask: (waitMs: number, patience: () => AbortSignal) => Promise<CallAnswer | 'running'>,
 ): Promise<CallAnswer | 'running'> {
-  for (let leftMs = timeoutMs + aroundGraderMs; ; leftMs -= longestPollMs) {
+  for (let leftMs = timeoutMs + starvedMs + aroundGraderMs; ; leftMs -= longestPollMs) {
     const waitMs = Math.min(leftMs, longestPollMs);
     const answer = await ask(waitMs, () => AbortSignal.timeout(waitMs + answerGraceMs));
     if (answer !== 'running' || waitMs === leftMs) return answer;

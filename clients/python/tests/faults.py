@@ -56,12 +56,12 @@ def faults(fleet: Fleet, run: str, seed: int) -> Generator[None]:
         fleet.end_run(run)
 
 
-def expect_truth(rewards: Sequence[float | None]) -> None:
+def expect_truth(fleet: Fleet, run: str, rewards: Sequence[float | None]) -> None:
     """Each rollout has the reward of what it ran, or none: no false zero, and no command that ran twice."""
     found = [each for each in rewards if each is not None]
     assert len(rewards) == len(FAULTY_TIMES)
-    assert len(set(found)) == len(found), rewards
-    assert set(found) <= set(FAULTY_TIMES), rewards
+    is_true = len(set(found)) == len(found) and set(found) <= set(FAULTY_TIMES)
+    assert is_true, (rewards, fleet.verdicts(run))
 
 
 def _inflict(fleet: Fleet, run: str, seed: int, over: threading.Event) -> None:

@@ -62,6 +62,12 @@ class Fleet:
         headers = {"authorization": f"Bearer {self.key}"}
         httpx.delete(f"{self.url}/v1/runs/{run}", headers=headers, timeout=30).raise_for_status()
 
+    def verdicts(self, run: str) -> str:
+        """What the gateways logged of each of its scores and discards, and why; JSON lines."""
+        headers = {"authorization": f"Bearer {self.key}"}
+        address = f"{self.url}/v1/runs/{run}/events?only=verdicts"
+        return httpx.get(address, headers=headers, timeout=30).text
+
     def report(self, run: str) -> Any:
         return self.get(f"/v1/runs/{run}")
 

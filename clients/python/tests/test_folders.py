@@ -41,7 +41,9 @@ async def test_a_folder_goes_in_and_out_with_its_modes(fleet: Fleet, run: str, t
 
 async def test_what_cannot_be_read_is_left_out_and_the_rest_arrives(fleet: Fleet, run: str, tmp_path: Path):
     async with corral.Rollout("counting", client=fleet.client(run)) as rollout:
-        await rollout.exec("mkdir -p d/shut; echo x > d/a; echo x > d/closed; mkfifo d/pipe; chmod 0 d/closed d/shut")
+        await rollout.exec(
+            "mkdir -p d/shut; echo x > d/a; echo x > d/closed; mkfifo d/pipe; chmod 0 d/closed d/shut"
+        )
         left_out = await rollout.download_dir("d", tmp_path / "d")
         await rollout.exec("mkdir e; mkfifo e/pipe")
         assert await rollout.download_dir("e", tmp_path / "e") == ["pipe"]

@@ -8,7 +8,7 @@ export const redis: Row = {
   title: 'Redis and the event log',
   panels: [
     lines('How long does Redis take?', 'seconds', {
-      columns: 8,
+      columns: 5,
       reading: '99 of 100 commands, as each kind of process sees them.',
       todo: 'Its CPU, its disk (`appendfsync`), or the network between. One kind of process: that one’s own CPU.',
       limits: {
@@ -21,7 +21,7 @@ export const redis: Row = {
       queries: one(quantile(0.99, 'corral_redis_command_seconds', ['component']), '{{component}}'),
     }),
     lines('How full is Redis?', 'share', {
-      columns: 8,
+      columns: 5,
       reading: 'Its memory, of `maxmemory`. Without a `maxmemory` there is nothing to see.',
       todo: 'Raise `maxmemory`, or lower `gateway.maxTenantRowBytes`. Full, it refuses writes: all requests are held.',
       limits: {
@@ -64,7 +64,7 @@ export const redis: Row = {
       queries: one(sum([], inAll('corral_events_dropped_total'))),
     }),
     lines('How long does a log last?', 'seconds', {
-      columns: 8,
+      columns: 6,
       reading:
         'Until the oldest line of a log is removed to make room, at the rate of the last hour. Lines older than 14 days are removed anyway.',
       todo: 'Raise `eventLog.maxBytes`, or keep less: [bytes for each load](operators.md#how-long-a-log-lasts).',

@@ -112,10 +112,11 @@ async function carryOut(
   { turns, queries, leftMs, live }: Places,
   cancel: AbortSignal,
 ): Promise<{ readonly result: CommandResult; readonly grade?: GradeTurn } | 'late'> {
-  const { action, timeoutMs, keepBytes, killAtOnce = false } = request;
+  const { action, timeoutMs, mostStarvedMs = 0, keepBytes, killAtOnce = false } = request;
   if (action.kind === 'grade') {
     const { gradeTurn } = await import('../grading/turn.ts');
-    return turns.take(action.turn, cancel, (stop) => gradeTurn(deps, action, { timeoutMs, keepBytes }, stop));
+    const limits = { timeoutMs, mostStarvedMs, keepBytes };
+    return turns.take(action.turn, cancel, (stop) => gradeTurn(deps, action, limits, stop));
   }
   if (action.kind === 'query') {
     const limits = { timeoutMs: () => timeoutAtStart(request, leftMs()), keepBytes };

@@ -15,12 +15,15 @@ import {
   type StartedProcess,
   withRoom,
 } from './spawn-as.ts';
+import { type FairTime, fairTimeout } from './starvation.ts';
 
 export type CommandSpec = Omit<ProcessSpec, 'stdin'> & {
   /** UTF-8 text or bytes; absent = nothing to read. */
   readonly stdin: string | Buffer | undefined;
   /** From the command's own start; our time before it is not charged. */
   readonly timeoutMs: number;
+  /** Time in which the machine starves the sandbox does not count. */
+  readonly starvation?: Omit<FairTime, 'timeoutMs'>;
   /** Of each stream. */
   readonly keepBytes: number;
   /** No SIGTERM and no grace at the timeout. */
@@ -105,7 +108,7 @@ async function follow(
   const exited = exitOf(started);
   const output = new Output([started.stdout, started.stderr], spec);
   giveStdin(started, spec);
-  const stop = await firstStop(exited, spec.timeoutMs, cancel);
+  const stop = await firstStop(exited, spec, cancel);
   if (stop !== 'exited') await end(stop === 'cancelled' || spec.killAtOnce === true, leader.pid);
   const exit = await Promise.race([exited, sleep(exitAfterKillMs, null, { ref: false })]);
   const refusal = await refusalAt(exit?.code ?? null, started);
@@ -137,11 +140,19 @@ function exitOf({ child }: StartedProcess): Promise<Exit> {
   });
 }
 
-async function firstStop(exited: Promise<Exit>, timeoutMs: number, cancel: AbortSignal): Promise<Stop> {
+async function firstStop(
+  exited: Promise<Exit>,
+  { timeoutMs, starvation }: Pick<CommandSpec, 'timeoutMs' | 'starvation'>,
+  cancel: AbortSignal,
+): Promise<Stop> {
   const over = new AbortController();
   const signal = AbortSignal.any([cancel, over.signal]);
   // A loop that stood still runs late timers before it hears of exits: a command that ended in time has not timed out.
-  const timedOut = sleep(timeoutMs, undefined, { signal }).then(
+  const time =
+    starvation === undefined
+      ? sleep(timeoutMs, undefined, { signal })
+      : fairTimeout({ ...starvation, timeoutMs }, signal);
+  const timedOut = time.then(
     () => afterReading('timed_out' as const),
     () => 'cancelled' as const,
   );

@@ -4,8 +4,10 @@ import { createServer, type Socket } from 'node:net';
 import { resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { starvationFactor } from '#src/protocol/sandboxd/wire.ts';
 import { commandEnv } from '../command/command-env.ts';
 import { endOutput, NotStarted, refusalAt, spawnWhenAble, type StartedProcess } from '../command/spawn-as.ts';
+import { fairTimeout, starvationOf } from '../command/starvation.ts';
 import type { Config } from '../config.ts';
 import * as shape from '../http/shape.ts';
 import { killTree } from '../processes/kill-tree.ts';
@@ -187,7 +189,9 @@ async function runAsPolicy(
   const printed = printTo(socket, started, request.outputBytes);
   const over = new AbortController();
   const listening = setInterval(() => void socket.write(frame('stdout', nothing)), stillThereMs);
-  const timedOut = sleep(request.timeoutMs, undefined, { signal: over.signal }).catch(() => undefined);
+  const { timeoutMs } = request;
+  const time = { ...starvationOf(deps.config), timeoutMs, mostStarvedMs: starvationFactor * timeoutMs };
+  const timedOut = fairTimeout(time, over.signal).catch(() => undefined);
   const hungUp = once(socket, 'close', { signal: over.signal }).catch(() => undefined);
   const ending = await Promise.race([
     exitOf(started),

@@ -4,6 +4,7 @@ import type { GradeAction, GradeTurn } from '#src/protocol/sandboxd/wire.ts';
 import { nothingCaptured } from '../command/capture.ts';
 import { graderEnv, keptFromPolicy } from '../command/command-env.ts';
 import { type CommandResult, runCommand } from '../command/run-command.ts';
+import { starvationOf } from '../command/starvation.ts';
 import { makeGraderFolder } from '../folders.ts';
 import { askHelper } from '../helper/run.ts';
 import { helperProcess } from '../helper/helper-process.ts';
@@ -13,7 +14,12 @@ import { processUser } from '../users.ts';
 import { WireError } from '../wire-error.ts';
 import { type Grounds, serveAsPolicy } from './as-policy.ts';
 
-export type TurnLimits = { readonly timeoutMs: number; readonly keepBytes: number };
+export type TurnLimits = {
+  readonly timeoutMs: number;
+  /** As in the request. */
+  readonly mostStarvedMs: number;
+  readonly keepBytes: number;
+};
 export type TurnResult = { readonly result: CommandResult; readonly grade: GradeTurn };
 
 /** Placing some hundred files, or reading one number, in a sandbox whose memory the policy may have filled. */
@@ -48,7 +54,7 @@ async function runGrader(
   grounds: Grounds,
   folder: string,
   { argv, stdin, rollout }: GradeAction,
-  limits: TurnLimits,
+  { mostStarvedMs, ...limits }: TurnLimits,
   cancel: AbortSignal,
 ): Promise<CommandResult> {
   const { config, leaders } = grounds;
@@ -56,7 +62,8 @@ async function runGrader(
   try {
     const user = processUser(config, 'grader');
     const env = environmentIn(folder, grounds, rollout !== undefined);
-    return await runCommand({ argv, cwd: folder, env, user, stdin, ...limits }, leaders, cancel);
+    const starvation = { ...starvationOf(config), mostStarvedMs };
+    return await runCommand({ argv, cwd: folder, env, user, stdin, starvation, ...limits }, leaders, cancel);
   } finally {
     await socket.close();
   }

@@ -1,7 +1,8 @@
 import { longestProbeWaitMs } from '#src/model/dependency.ts';
-import { type Environment, isOpenTemplate, type Limits, type Tool } from '#src/model/environment.ts';
+import type { Environment, Limits, Tool } from '#src/model/environment.ts';
 import { graderFields, reservedField, type GraderLeaf, graderLeaves } from '#src/model/grader-leaves.ts';
-import { aroundFreshMs, aroundGraderMs, type CallSelector } from '#src/model/grader.ts';
+import type { CallSelector } from '#src/model/grader.ts';
+import { longestGradeMs } from '#src/model/grading-time.ts';
 import { environmentName } from '#src/model/ids.ts';
 import { longestLifeMs } from '#src/protocol/sandboxd/wire.ts';
 import { versionOf } from '../digest.ts';
@@ -160,40 +161,7 @@ function longestCallMs({ timeoutMs, run }: Tool): number {
   return Math.min(timeoutMs, longestTimeoutMs) + (dependency ? longestProbeWaitMs(dependency) : 0);
 }
 
-type Timed = Pick<Environment, 'limits' | 'tools'> & Graded;
-type Graded = Pick<Environment, 'grader' | 'graderTemplate' | 'demands'>;
-
-/**
- * How long a grader may take when each of its parts takes all of its time. Parts run one after another. A judge that
- * refuses is asked for the harmless answer as often again.
- */
-function longestGradeMs({ grader, ...graded }: Graded): number {
-  const freshMs = aroundFreshMs + startOfRowsMs(graded);
-  return sum(graderLeaves(grader).map((leaf) => longestMs(leaf, freshMs)));
-}
-
-/** A grader's sandbox that rows make is never warm: a start takes its timeout to be accepted, and again to become ready. */
-function startOfRowsMs({ graderTemplate, demands }: Omit<Graded, 'grader'>): number {
-  if (graderTemplate === undefined) return 0;
-  return isOpenTemplate(graderTemplate) || demands !== undefined ? 2 * graderTemplate.startTimeoutMs : 0;
-}
-
-function longestMs(leaf: GraderLeaf, freshMs: number): number {
-  switch (leaf.kind) {
-    case 'none':
-    case 'f1':
-    case 'recall':
-    case 'text':
-    case 'calls':
-      return 0;
-    case 'command':
-      return leaf.timeoutMs + aroundGraderMs + (leaf.fresh === undefined ? 0 : freshMs);
-    case 'http':
-      return leaf.timeoutMs * (leaf.retries + 1) * 2;
-  }
-}
-
-const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0);
+type Timed = Pick<Environment, 'limits' | 'tools'> & Parameters<typeof longestGradeMs>[0];
 
 /** A grader that waits for calls of a tool, or an argument, that nobody has gives 0 for ever; so that is a mistake. */
 function checkCallsGraded({ grader, tools }: Pick<Environment, 'grader' | 'tools'>, report: Report): void {

@@ -331,6 +331,11 @@ export type CallRequest = {
   readonly action: ExecAction | BuiltinAction | GradeAction | QueryAction;
   /** Counted from the command's own start. */
   readonly timeoutMs: number;
+  /**
+   * Of a grade: for how long its clock may stand still while the machine starves the sandbox, because others use its processors. An older
+   * sandboxd ignores this, and its clock never stands still.
+   */
+  readonly mostStarvedMs?: number;
   /** Bytes kept of each stream, half head, half tail. Hard cap {@link maxKeptBytes}. */
   readonly keepBytes: number;
   /**
@@ -355,6 +360,12 @@ export type CallRequest = {
   /** How long the call may run after that time at most, whatever its timeout. Said only if it is less than the timeout. */
   readonly overtimeMs?: number;
 };
+
+/**
+ * So many times its timeout the clock of a grader, or of a program that it runs, may stand still at most. A machine with five times the
+ * work that it has processors for is a mistake of its operator's.
+ */
+export const starvationFactor = 4;
 
 /** As many calls as one life may have. Fleet state admits fewer to a rollout (`lib/call.lua`). */
 export const maxCallsOfLife = 4096;

@@ -67,6 +67,9 @@ const Application = Type.Object({
   }),
 });
 
+const names = (objects: readonly Rendered[]) =>
+  objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+
 describe('the Application of Argo CD', () => {
   const [, manifest = ''] = blocksOf('gitops.md');
   const rendered = async () => {
@@ -80,8 +83,6 @@ describe('the Application of Argo CD', () => {
     const withoutPreflight = (await rendered()).filter(
       ({ metadata }) => metadata.name !== 'research-preflight',
     );
-    const names = (objects: readonly Rendered[]) =>
-      objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
     expect(names(withoutPreflight)).toEqual(
       names(fromPage.filter(({ metadata }) => metadata.name !== 'research-preflight')),
     );

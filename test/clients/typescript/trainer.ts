@@ -26,7 +26,7 @@ pool: { min_ready: 4, max: 12 }
 export const environments = {
   counting: counted('counting'),
   /** The grade of a gateway that died is asked for again soon. */
-  faulty: counted('faulty', '', '  timeout: 5s\nlimits: { rollout: 10m, idle: 5m, grade: 65s }'),
+  faulty: counted('faulty', '', '  timeout: 5s\nlimits: { rollout: 10m, idle: 5m, grade: 85s }'),
   'slow-grader': counted('slow-grader', 'sleep 4; '),
   'own-score': `
 name: own-score

@@ -119,7 +119,7 @@ async def test_faults_by_chance_make_no_false_zero_and_run_nothing_twice(
 ):
     with faults(fleet, run, seed):
         trials = await play(task, [[SLOW_APPEND] * times for times in FAULTY_TIMES])
-    expect_truth([await reward_of(trial) for trial in trials])
+    expect_truth(fleet, run, [await reward_of(trial) for trial in trials])
 
 
 async def test_the_models_own_time_out_is_an_exit_code_and_scored(fleet: Fleet, run: str, task: Path):

@@ -177,7 +177,7 @@ def test_faults_by_chance_make_no_false_zero_and_run_nothing_twice(
     rewards = Rewards()
     with faults(fleet, run, seed):
         play([[SLOW_APPEND] * times for times in FAULTY_TIMES], "faulty", rewards)
-    expect_truth(rewards.seen)
+    expect_truth(fleet, run, rewards.seen)
 
 
 def test_a_second_reward_does_not_bring_a_lost_one_back(

@@ -157,7 +157,7 @@ async def test_faults_by_chance_make_no_false_zero_and_run_nothing_twice(
     with faults(fleet, run, seed):
         slow = [[SLOW_APPEND] * times for times in FAULTY_TIMES]
         episodes = await play(environment("faulty"), model, slow)
-    expect_truth(rewards(episodes))
+    expect_truth(fleet, run, rewards(episodes))
 
 
 async def test_where_the_task_grades_by_itself_its_rewards_are_in_the_report(

@@ -92,8 +92,9 @@ def expect_one_lost(fleet: Fleet, run: str, trials: Sequence[TrialResult]) -> No
     [lost] = [trial for trial in trials if not trial.reward_valid]
     assert lost.verifier_result is None
     assert lost.exception_info is not None
-    expected = "RuntimeError" if ROOTED else "SandboxNotRunningException"
-    assert lost.exception_info.exception_type == expected
+    # By which of Harbor's requests meets the loss first: the agent's, those before the verifier, or the verifier's own.
+    met = {"SandboxNotRunningException", "RuntimeError", "AddTestsDirError"}
+    assert lost.exception_info.exception_type in met
     assert fleet.report(run)["rollouts"] == 4
     expect_blame(fleet, run)
 
