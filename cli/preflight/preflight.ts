@@ -1,4 +1,5 @@
-import { isOpenTemplate } from '#src/model/environment.ts';
+import { largestShare } from '#src/environments/pool-room.ts';
+import { type Environment, isOpenTemplate } from '#src/model/environment.ts';
 import type { Connection } from '../gateway/connection.ts';
 import type { HttpClient } from '../gateway/http-client.ts';
 import { environmentIn, harmlessAnswersOf, type Row, type RowChoice, rowsOf } from '../proving/rows.ts';
@@ -47,7 +48,8 @@ export function preflight(connection: Connection, plan: PreflightPlan): Promise<
     for (const { name, network } of tested) {
       const job = await askTrainingJob(client, name, { ...connection, key: plan.shownKey });
       jobs[name] = job;
-      checks.push(...(await checkMemory(name, plan.environmentsDir)));
+      const written = await environmentIn(plan.environmentsDir, name);
+      if (written !== undefined) checks.push(...checkMemory(written), ...checkPool(written));
       const tried = await rowsOf(name, plan.environmentsDir, plan.rows);
       if (!(await namesItsImage(name, tried, plan.environmentsDir))) {
         checks.push(notTried(name, plan.only));
@@ -75,12 +77,24 @@ export function preflight(connection: Connection, plan: PreflightPlan): Promise<
 }
 
 /** On one machine requests count for nothing, and preflight does not see where the fleet runs. */
-async function checkMemory(environment: string, folder: string): Promise<readonly Check[]> {
-  const memory = (await environmentIn(folder, environment))?.template.memory;
-  if (memory === undefined || memory.requestBytes === memory.limitBytes) return [];
+function checkMemory({ name: environment, template: { memory } }: Environment): readonly Check[] {
+  if (memory.requestBytes === memory.limitBytes) return [];
   const detail =
     'sandbox.memory requests less than its limit: on a cluster, a sandbox that is killed for memory is then discarded, because other sandboxes may have used up its node; next: write one amount';
   return [{ environment, what: 'memory', ok: true, detail, tookMs: 0 }];
+}
+
+/** How much of the pool one task may demand, if rows demand anything: above that it is refused when it is opened. */
+export function checkPool(environment: Environment): readonly Check[] {
+  const { name, demands, pool } = environment;
+  if (demands === undefined) return [];
+  const times = largestShare(environment);
+  const bound = `pool.max is ${pool.max}`;
+  const detail =
+    times > 1
+      ? `a task that demands more than ${times} times the amounts of the sandbox is refused: ${bound}`
+      : `every task that demands more than the amounts of the sandbox is refused: ${bound}; next: raise pool.max`;
+  return [{ environment: name, what: 'pool', ok: times > 1, detail, tookMs: 0 }];
 }
 
 /** A row that was made up knows no image where the environment allows none by its whole name. */

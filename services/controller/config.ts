@@ -1,5 +1,4 @@
 import { availableParallelism } from 'node:os';
-import { environmentName } from '#src/model/ids.ts';
 import {
   type EventLogSettings,
   readEventLogSettings,
@@ -8,10 +7,11 @@ import {
 } from '#src/platform/fleet-settings.ts';
 import { logLevels } from '#src/platform/logging.ts';
 import { type ConfigReader, readConfig, type Variables } from '#src/platform/config.ts';
+import { readPoolOverrides } from '#src/platform/pool-settings.ts';
 import { readTimings } from '#src/platform/timing-settings.ts';
 import type { Timings } from '#src/model/timings.ts';
 import { readTraceSettings, type TraceSettings } from '#src/platform/trace-settings.ts';
-import type { PoolOverrides } from '#src/pool/plans.ts';
+import type { PoolOverrides } from '#src/model/pool-places.ts';
 import type { LogLevel } from '#src/ports/log.ts';
 
 /** Settings of the controller process, each from one environment variable. */
@@ -79,7 +79,7 @@ const settingsOf = (read: ConfigReader, engine: EngineConfig['kind']): Omit<Cont
     max: maxStartBudget,
   }),
   timings: readTimings(read),
-  poolOverrides: poolOverrides(read),
+  poolOverrides: readPoolOverrides(read),
   listen: listenAddress(read),
   traces: readTraceSettings(read),
   exitWithParent: read.flag('CORRAL_EXIT_WITH_PARENT'),
@@ -120,44 +120,4 @@ function listenAddress(read: ConfigReader): ControllerConfig['listen'] {
   if (host !== undefined && Number(port) < 65_536) return { host, port: Number(port) };
   read.mistake(`CORRAL_CONTROLLER_LISTEN is ${JSON.stringify(text)}, not host:port such as 127.0.0.1:9100`);
   return null;
-}
-
-const overridesPurpose =
-  'sizes by environment, such as {"shell": {"minReady": 20, "max": 200}}, whole numbers from 0';
-
-function poolOverrides(read: ConfigReader): PoolOverrides {
-  const text = read.optional('CORRAL_POOL_OVERRIDES') ?? '{}';
-  const overrides = parseOverrides(text);
-  if (overrides === null) read.mistake(`CORRAL_POOL_OVERRIDES is ${text}, not ${overridesPurpose}`);
-  return overrides ?? new Map();
-}
-
-function parseOverrides(text: string): PoolOverrides | null {
-  const parsed = parseJson(text);
-  if (!isObject(parsed)) return null;
-  const entries = Object.entries(parsed);
-  if (!entries.every(([, size]) => isSize(size))) return null;
-  return new Map(entries.map(([name, size]) => [environmentName(name), size as PoolSize]));
-}
-
-type PoolSize = { readonly minReady?: number; readonly max?: number };
-
-const sizeFields = new Set(['minReady', 'max']);
-
-function isSize(value: unknown): value is PoolSize {
-  if (!isObject(value)) return false;
-  return Object.entries(value).every(
-    ([field, size]) => sizeFields.has(field) && Number.isInteger(size) && Number(size) >= 0,
-  );
-}
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }

@@ -8,7 +8,9 @@ import {
 } from '#src/platform/fleet-settings.ts';
 import { readHostAmounts, readMemoryPercent } from '#src/platform/host-amounts.ts';
 import { logLevels } from '#src/platform/logging.ts';
+import { readPoolOverrides } from '#src/platform/pool-settings.ts';
 import { readTimings } from '#src/platform/timing-settings.ts';
+import type { PoolOverrides } from '#src/model/pool-places.ts';
 import type { Timings } from '#src/model/timings.ts';
 import { readTraceSettings, type TraceSettings } from '#src/platform/trace-settings.ts';
 import type { LogLevel } from '#src/ports/log.ts';
@@ -27,6 +29,8 @@ export type GatewayConfig = {
   readonly environmentsFolder: string;
   /** What the operator allows environments; null: everything. */
   readonly policyFile: string | null;
+  /** As its controllers have them: no task is opened that they could only start alone. */
+  readonly poolOverrides: PoolOverrides;
   readonly fleetKeyFile: string;
   /** The socket of this machine's node process, where there is one; asked for what the host cannot enforce. */
   readonly nodeSocket: string | null;
@@ -116,6 +120,7 @@ function readPlaces(reader: ConfigReader) {
     redis: readRedisSettings(reader),
     environmentsFolder: reader.text('CORRAL_ENVIRONMENTS', { purpose: 'the folder of the environments' }),
     policyFile: reader.optional('CORRAL_POLICY'),
+    poolOverrides: readPoolOverrides(reader),
     fleetKeyFile: reader.text('CORRAL_FLEET_KEY_FILE', { purpose: 'the file with the fleet key' }),
     ...readMachine(reader),
     eventLog: readEventLogSettings(reader),

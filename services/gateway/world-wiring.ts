@@ -33,7 +33,8 @@ export type OpenWorld = Awaited<ReturnType<typeof openWorld>>;
 
 /** Everything outside the process that a gateway needs, and how to let go of it. Throws what loading and connecting throw. */
 export async function openWorld(config: GatewayConfig, log: Log, prometheus: Seeing) {
-  const folder = await WatchedFolder.open(config.environmentsFolder, config.policyFile, config.machine);
+  const { environmentsFolder, policyFile, machine, poolOverrides } = config;
+  const folder = await WatchedFolder.open(environmentsFolder, policyFile, { machine, poolOverrides });
   const tokens = await openFleetTokens(config.fleetKeyFile);
   const system = { clock: systemClock, random: systemRandom };
   const state = await awaitFleetState(

@@ -27,11 +27,17 @@ function world(given: Partial<Environment> = {}) {
   const pins = { pinVersion: async () => environment.version };
   const published = { load: async () => null, beginning: async () => [] };
   const environments = new PinnedEnvironments(offered([environment], policy), pins, published);
-  const ask = (rollouts: Prewarm['rollouts'], neededAtMs: number | null, name: string = environment.name) =>
+  const ask = (
+    rollouts: Prewarm['rollouts'],
+    neededAtMs: number | null,
+    name: string = environment.name,
+    requirements: Prewarm['requirements'] = null,
+  ) =>
     prewarm({ environments, pool, clock, random: createFakeRandom() }, caller, {
       environment: { name, version: null },
       rollouts,
       neededAtMs,
+      requirements,
     });
   return { pool, clock, ask };
 }
@@ -40,6 +46,30 @@ test('a burst of now is kept ready for ten minutes', async () => {
   const { pool, ask } = world();
   expect(await ask(20, null)).toMatchObject({ count: 20 });
   expect(pool.announcements).toMatchObject([{ run: 'run-1', count: 20, lifeMs: 10 * minute }]);
+});
+
+test('a burst that requires more than its environment has is kept ready in sandboxes of that size', async () => {
+  const ceilings = { operator: { memoryBytes: 2 ** 30 }, machine: {} };
+  const { pool, ask } = world({ ceilings });
+  const requirements = { sandbox: null, amounts: { memoryBytes: 2 ** 30 } };
+  const byNumber = await ask(4, null, undefined, requirements);
+  const byRow = await ask([{ item: { id: 'one' }, count: 3 }], null, undefined, requirements);
+  const announced = { chosen: { amounts: requirements.amounts } };
+  expect(pool.announcements).toMatchObject([
+    { ...announced, count: 4 },
+    { ...announced, count: 3 },
+  ]);
+  expect(byRow.templates).toEqual(byNumber.templates);
+  expect(byRow.templates).not.toEqual((await ask(1, null)).templates);
+});
+
+test('a burst whose rollouts would be refused is refused by the same name', async () => {
+  const { pool, ask } = world();
+  const above = { sandbox: null, amounts: { memoryBytes: 2 ** 40 } };
+  await expect(ask(4, null, undefined, above)).rejects.toMatchObject({ code: 'requirements_unmet' });
+  const services = { sandbox: null, services: 2 };
+  await expect(ask(4, null, undefined, services)).rejects.toMatchObject({ code: 'requirements_unmet' });
+  expect(pool.announcements).toEqual([]);
 });
 
 test('one that comes later is kept ready for ten minutes after its time', async () => {

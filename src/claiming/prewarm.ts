@@ -9,6 +9,9 @@ import { choiceOf } from './claim-request.ts';
 import type { EnvironmentReference } from './pinned-environments.ts';
 import { type ChosenTemplate, chooseTemplate } from '../environments/choose-template.ts';
 import type { Item } from '../model/grader.ts';
+import type { Amounts } from '../model/amounts.ts';
+import type { Requirements } from '../model/requirements.ts';
+import { checkRequirements } from './unmet-requirements.ts';
 
 export type PrewarmDeps = Pick<ResolveDeps, 'environments'> &
   RetryDeps & {
@@ -21,6 +24,8 @@ export type Prewarm = {
   readonly rollouts: Rollouts;
   /** When they come, wall clock in milliseconds; null: as soon as they can. */
   readonly neededAtMs: number | null;
+  /** What each of them will demand when it is opened; null: nothing. */
+  readonly requirements: Requirements | null;
 };
 
 /** `count` sandboxes are kept ready until `untilMs`: of the environment's template, or of all that its rows make. */
@@ -40,12 +45,14 @@ const longestAheadMs = 3_600_000;
  * Announces a burst, so that its sandboxes are ready before its rollouts ask for them; never more than the pool's
  * maximum, where the first rows come first. Another announcement of the same run for the same template replaces this
  * one. Throws `unknown_environment`, `invalid_request` for a time too far ahead, `line_full` when too many runs announce,
- * and what choosing the templates throws.
+ * `requirements_unmet` as the open of its rollouts would, and what choosing the templates throws.
  */
 export async function prewarm(deps: PrewarmDeps, caller: Caller, asked: Prewarm): Promise<Prewarmed> {
   const aheadMs = aheadOf(asked.neededAtMs, deps.clock.nowMs());
   const environment = await deps.environments.forRun(caller.tenant, caller.run, asked.environment);
-  const needs = withinPool(needsOf(environment, asked.rollouts), environment.pool.max);
+  if (asked.requirements !== null) checkRequirements(environment, asked.requirements, []);
+  const demanded = needsOf(environment, asked.rollouts, asked.requirements?.amounts);
+  const needs = withinPool(demanded, environment.pool.max);
   const { tenant, run } = caller;
   const announced = await Promise.all(
     needs.map(({ chosen, count }) => {
@@ -90,17 +97,17 @@ type Need = { readonly chosen: ChosenTemplate; readonly count: number };
  * How many sandboxes of which template; rows with the same template add up. Throws `item_missing` where a number alone says
  * nothing, and what choosing a template throws.
  */
-function needsOf(environment: Environment, rollouts: Rollouts): readonly Need[] {
+function needsOf(environment: Environment, rollouts: Rollouts, required: Amounts = {}): readonly Need[] {
   const { name, template, demands = {} } = environment;
   if (typeof rollouts === 'number') {
     if (isOpenTemplate(template)) throw rowsNeeded(name, 'its image', template.image.field);
     const [field] = Object.values(demands);
     if (field !== undefined) throw rowsNeeded(name, 'what a task demands', field);
-    return [{ chosen: { template, choice: null }, count: rollouts }];
+    return [{ chosen: chooseTemplate(environment, null, required), count: rollouts }];
   }
   const needs = new Map<TemplateDigest, Need>();
   for (const { item, count } of rollouts) {
-    const chosen = chooseTemplate(environment, item);
+    const chosen = chooseTemplate(environment, item, required);
     const { digest } = chosen.template;
     const before = needs.get(digest)?.count ?? 0;
     needs.set(digest, { chosen, count: before + count });

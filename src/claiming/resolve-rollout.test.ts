@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type EnvironmentOfTest, fakeEnvironment, fakeTemplate } from '#test/fakes/environment.ts';
+import { type EnvironmentOfTest, fakeEnvironment, fakeTemplate, roomyPool } from '#test/fakes/environment.ts';
 import { fakeRollout } from '#test/fakes/rollout-record.ts';
 import { rolloutId, itemKey, runId, tenantId } from '../model/ids.ts';
 import { rolloutKey, noTags } from '../model/rollout.ts';
@@ -134,7 +134,7 @@ test('what a task demands goes with the claim: a template of its own, how it is 
 });
 
 describe('while gateways of the release before are here, which would grade with less than a task demands', () => {
-  const fresh = fakeEnvironment({ graderTemplate: fakeTemplate({ role: 'grader' }) });
+  const fresh = fakeEnvironment({ graderTemplate: fakeTemplate({ role: 'grader' }), pool: roomyPool });
   const met = { requirements: { sandbox: null, amounts: { memoryBytes: 2 ** 20 } } };
 
   test('its rollout is opened once they are gone', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { fakeEnvironment, fakeTemplate } from '#test/fakes/environment.ts';
+import { fakeEnvironment, fakeTemplate, roomyPool } from '#test/fakes/environment.ts';
 import { decideAmounts } from '../environments/demanded-amounts.ts';
 import { Failure } from '../failure/failure.ts';
 import type { Requirements } from '../model/requirements.ts';
@@ -10,7 +10,10 @@ const nothing: Requirements = { sandbox: null };
 const operator = { memoryBytes: 8 * gibibyte, diskBytes: gibibyte / 2 };
 const ceilings = { operator, machine: { cpuMilli: 4_000 } };
 
-function refusal(wanted: Partial<Requirements>, environment = fakeEnvironment({ ceilings })): Failure | null {
+function refusal(
+  wanted: Partial<Requirements>,
+  environment = fakeEnvironment({ ceilings, pool: roomyPool }),
+): Failure | null {
   try {
     const { unmet } = decideAmounts(environment, null, wanted.amounts);
     checkRequirements(environment, { ...nothing, ...wanted }, unmet);

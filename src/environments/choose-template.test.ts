@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { fakeEnvironment, fakeOpenTemplate, fakeTemplate } from '#test/fakes/environment.ts';
+import { fakeEnvironment, fakeOpenTemplate, fakeTemplate, roomyPool } from '#test/fakes/environment.ts';
 import type { Json } from '../model/grader.ts';
 import { templateDigest } from '../model/ids.ts';
 import { chooseAgain, chooseForGrader, chooseTemplate, templateOf } from './choose-template.ts';
 
 const allow = ['registry.example.com/tasks/*', 'python:*', 'rootfs:/srv/tasks/*'];
 const environmentOf = (permitted: readonly string[] = ['*']) => ({
-  ...fakeEnvironment(),
+  ...fakeEnvironment({ pool: roomyPool }),
   template: fakeOpenTemplate(allow, permitted),
 });
 const choose = (image: Json, permitted?: readonly string[]) =>
@@ -115,7 +115,7 @@ describe('amounts that a task demands', () => {
   const amounts = { memoryBytes: 2 ** 31 };
   const graderTemplate = fakeTemplate({ digest: templateDigest('graders'), role: 'grader' });
   const ceilings = { operator: {}, machine: { memoryBytes: 2 ** 33 } };
-  const environment = fakeEnvironment({ graderTemplate, ceilings });
+  const environment = fakeEnvironment({ graderTemplate, ceilings, pool: roomyPool });
 
   test('make a template of their own, with all that a controller needs to make it', () => {
     const { template, choice, amounts: kept } = chooseTemplate(environment, null, amounts);

@@ -34,7 +34,7 @@ export type ChosenTemplates = ChosenTemplate & { readonly amounts: DemandedAmoun
  * not an amount, and `requirements_unmet` for more than there is.
  */
 export function chooseTemplate(
-  environment: Choosing,
+  environment: Choosing & Pick<Environment, 'pool'>,
   item: Item | null,
   required: Amounts = {},
 ): ChosenTemplates {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { fakeEnvironment, fakeTemplate } from '#test/fakes/environment.ts';
+import { fakeEnvironment, fakeTemplate, roomyPool } from '#test/fakes/environment.ts';
 import type { Amounts } from '../model/amounts.ts';
 import type { Environment } from '../model/environment.ts';
 import type { Json } from '../model/grader.ts';
@@ -14,7 +14,7 @@ const most = { memoryBytes: 64 * gibibyte, cpuMilli: 64_000, diskBytes: 64 * gib
 const ceilings = { operator: most, machine: {} };
 
 const decide = (required: Amounts, given: Partial<Environment> = {}) =>
-  decideAmounts({ ...fakeEnvironment(), ceilings, ...given }, null, required);
+  decideAmounts({ ...fakeEnvironment({ pool: roomyPool }), ceilings, ...given }, null, required);
 const ofRow = (row: Readonly<Record<string, Json>>, required: Amounts = {}) =>
   decideAmounts(fakeEnvironment({ demands, ceilings }), row, required);
 
@@ -73,6 +73,57 @@ describe('a demand', () => {
       amounts: { memoryBytes: 128 * mebibyte },
       unmet: [],
     });
+  });
+});
+
+/** As much memory as so many sandboxes of the environment. */
+const places = (count: number) => ({ memoryBytes: count * 256 * mebibyte });
+
+describe('a demand that the pool has no room for, even if its task is the only one', () => {
+  const pool = { minReady: 0, max: 4, maxAgeMs: 1 };
+
+  test('is refused by name, with pool.max, and the largest one below it is given', () => {
+    expect(decide(places(4), { pool }).unmet).toEqual([]);
+    expect(decide({ memoryBytes: 1_025 * mebibyte }, { pool })).toEqual({
+      amounts: {},
+      unmet: [
+        {
+          requirement: 'memory',
+          wanted: 'the task demands as much memory as 5 sandboxes of environment plain have',
+          given: 'pool.max of plain is 4 sandboxes',
+          fix: "lower the task's demand, raise pool.max, or raise sandbox.memory of plain",
+        },
+      ],
+    });
+  });
+
+  test('is refused with the amount that has the most places', () => {
+    expect(decide({ ...places(2), cpuMilli: 9_000 }, { pool }).unmet).toMatchObject([{ requirement: 'cpu' }]);
+  });
+
+  test('counts what its grader needs beyond the places of graders', () => {
+    const graded = { pool: { ...pool, grader: { minReady: 0, max: 1 } }, graderTemplate: fakeTemplate() };
+    expect(decide(places(2), graded).unmet).toEqual([]);
+    expect(decide(places(3), graded).unmet).toMatchObject([
+      {
+        wanted: expect.stringContaining('and its grader needs 2 more than graders have'),
+        given: 'pool.max of plain is 4 sandboxes, 1 of them for graders',
+      },
+    ]);
+  });
+
+  test('is refused with the operator’s own size, if there is one', () => {
+    const smaller = { ceilings: { ...ceilings, poolMax: 2 }, pool };
+    expect(decide(places(2), smaller).unmet).toEqual([]);
+    expect(decide(places(3), smaller).unmet).toMatchObject([
+      { given: expect.stringContaining('is 2 sandboxes, as the operator has set it') },
+    ]);
+    expect(decide(places(6), { ceilings: { ...ceilings, poolMax: 8 }, pool }).unmet).toEqual([]);
+  });
+
+  test('is no demand up to the environment’s own amounts, whatever its pool', () => {
+    expect(decide(places(1), { pool: { ...pool, max: 0 } }).unmet).toEqual([]);
+    expect(decide(places(2), { pool: { ...pool, max: 0 } }).unmet).toHaveLength(1);
   });
 });
 

@@ -10,6 +10,7 @@ import type { Item } from '../model/grader.ts';
 import type { UnmetRequirement } from '../model/requirements.ts';
 import { type AmountKind, amountsOf, shmOf, showBytes, showMostBytes } from './amount-kinds.ts';
 import { raiseAmounts } from './raise-amounts.ts';
+import { aboveItsPool } from './pool-room.ts';
 import { readDemands } from './row-demands.ts';
 
 /**
@@ -17,7 +18,7 @@ import { readDemands } from './row-demands.ts';
  * when the rollout is opened; the rollout's record keeps the result, so that all processes make the same template of it.
  */
 
-type Demanding = Pick<Environment, 'name' | 'template' | 'graderTemplate' | 'demands' | 'ceilings'>;
+type Demanding = Pick<Environment, 'name' | 'template' | 'graderTemplate' | 'demands' | 'ceilings' | 'pool'>;
 
 export type DecidedAmounts = {
   /** What is demanded and can be given. */
@@ -48,7 +49,8 @@ export function decideAmounts(
     return undefined;
   });
   const isApart = ceilings?.machine.diskIsMemory === true && isRaised(environment, amounts);
-  return unmet.length > 0 || !isApart ? { amounts, unmet } : besideDisk(environment, amounts);
+  const decided = unmet.length > 0 || !isApart ? { amounts, unmet } : besideDisk(environment, amounts);
+  return decided.unmet.length > 0 ? decided : withinPool(environment, decided.amounts);
 }
 
 /** A demand of 0 does not count. */
@@ -97,6 +99,12 @@ function mostTogether({ template, graderTemplate }: Demanding, amounts: Amounts)
   return Math.max(...sums);
 }
 
+/** A task that no pool of its environment has room for could only start when nothing else is there, and would hold all that. */
+function withinPool(environment: Demanding, amounts: DemandedAmounts): DecidedAmounts {
+  const unmet = aboveItsPool(environment, amounts);
+  return unmet === null ? { amounts, unmet: [] } : { amounts: {}, unmet: [unmet] };
+}
+
 function aboveMachine(together: number, most: number): UnmetRequirement {
   return {
     requirement: 'disk',
@@ -107,7 +115,7 @@ function aboveMachine(together: number, most: number): UnmetRequirement {
 }
 
 /** `from` null: no one has said how much there is, so the environment's own amount is the most. */
-type Bound = { readonly most: number; readonly from: keyof Ceilings | 'all' | null };
+type Bound = { readonly most: number; readonly from: 'operator' | 'machine' | 'all' | null };
 
 /**
  * A demand that no node can give would wait forever, so the operator names a ceiling, or what a node has, before demands can

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { MachineAmounts } from '../model/amounts.ts';
+import type { PoolOverrides } from '../model/pool-places.ts';
 import type { Environment, EnvironmentCatalog } from '../model/environment.ts';
 import { compileEnvironment } from './compile/environment.ts';
 import { FilesRead, type Folder, folderOf } from './files-read.ts';
@@ -70,22 +71,21 @@ function repeatedNames(loaded: readonly Loaded[]): readonly Mistake[] {
   });
 }
 
+/** Where sandboxes are. `machine`: what this machine has, if they are on it. */
+export type Site = { readonly machine?: MachineAmounts; readonly poolOverrides?: PoolOverrides };
+
 /**
- * All environments of a folder, within what the operator's policy file allows; null: everything is allowed. `machine`: what this
- * machine has, if sandboxes are on it. Throws `EnvironmentMistakes` that list what is wrong in the policy, else what is wrong in
+ * All environments of a folder, within what the operator's policy file allows; null: everything is allowed. Throws `EnvironmentMistakes` that list what is wrong in the policy, else what is wrong in
  * the environments. What was read is remembered in `files`.
  */
 export async function loadPermitted(
   folder: string,
   policyFile: string | null,
-  {
-    files = new FilesRead(),
-    machine = {},
-  }: Omit<Loading, 'policy'> & { readonly machine?: MachineAmounts } = {},
+  { files = new FilesRead(), machine = {}, poolOverrides = new Map() }: Omit<Loading, 'policy'> & Site = {},
 ): Promise<EnvironmentCatalog> {
   if (policyFile !== null) files.textNow(policyFile);
   const policy = policyFile === null ? openPolicy : await loadPolicy(policyFile);
-  return loadEnvironments(folder, { policy: onMachine(policy, machine), files });
+  return loadEnvironments(folder, { policy: { ...onMachine(policy, machine), poolOverrides }, files });
 }
 
 const readPolicy = operatorFile(PolicySchema, "the operator's policy file, or none");

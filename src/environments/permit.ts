@@ -13,16 +13,24 @@ export function permit(environment: Environment, policy: OperatorPolicy): Enviro
     ...permitted,
     template: withPermitted(template, policy),
     ...(graderTemplate && { graderTemplate: withPermitted(graderTemplate, policy) }),
-    ceilings: ceilingsOf(policy),
+    ceilings: ceilingsOf(environment, policy),
   };
 }
 
 const withPermitted = (template: Template | OpenTemplate, { images }: OperatorPolicy) =>
   isOpenTemplate(template) ? { ...template, image: { ...template.image, permitted: images } } : template;
 
-function ceilingsOf({ ceilings, machine }: OperatorPolicy): NonNullable<Environment['ceilings']> {
+function ceilingsOf(
+  { name }: Environment,
+  { ceilings, machine, poolOverrides }: OperatorPolicy,
+): NonNullable<Environment['ceilings']> {
   const { cpuMilli, memoryBytes, diskBytes, shmBytes } = ceilings;
-  return { operator: finite({ memoryBytes, cpuMilli, diskBytes, shmBytes }), machine };
+  const poolMax = poolOverrides.get(name)?.max;
+  return {
+    operator: finite({ memoryBytes, cpuMilli, diskBytes, shmBytes }),
+    machine,
+    ...(poolMax !== undefined && { poolMax }),
+  };
 }
 
 /** The same policy for sandboxes on this machine, which has `own`. */

@@ -1,6 +1,7 @@
 import type { MachineAmounts } from '../model/amounts.ts';
 import { finite } from './amount-kinds.ts';
 import { bakedData, type Environment, type Placement } from '../model/environment.ts';
+import type { PoolOverrides } from '../model/pool-places.ts';
 import { imageText } from './image-text.ts';
 import type { Path, Report } from './mistakes.ts';
 import { parseBytes, parseCpuMilli, parseDurationMs } from './quantities.ts';
@@ -17,6 +18,8 @@ export type OperatorPolicy = {
   readonly ceilings: Ceilings;
   /** What one machine has for a sandbox; what is absent is not known. */
   readonly machine: MachineAmounts;
+  /** Sizes of pools, in place of the sizes in the environments. */
+  readonly poolOverrides: PoolOverrides;
 };
 
 /** Infinity where there is none. */
@@ -56,6 +59,7 @@ export function compilePolicy(yaml: PolicyYaml): OperatorPolicy {
       cpuMilli: upTo(machine.cpu, parseCpuMilli),
       diskBytes: upTo(machine.disk, parseBytes),
     }),
+    poolOverrides: new Map(),
   };
 }
 

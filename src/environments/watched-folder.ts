@@ -1,7 +1,6 @@
-import type { MachineAmounts } from '../model/amounts.ts';
 import type { EnvironmentCatalog } from '../model/environment.ts';
 import { FilesRead } from './files-read.ts';
-import { loadPermitted } from './load-environments.ts';
+import { loadPermitted, type Site } from './load-environments.ts';
 import { EnvironmentMistakes } from './mistakes.ts';
 
 /** What a look at the folder found. `mistaken` is said once for each state of the files. */
@@ -18,29 +17,23 @@ type Attempt = { readonly loaded: EnvironmentCatalog | Error; readonly files: Fi
 export class WatchedFolder {
   readonly #folder: string;
   readonly #policyFile: string | null;
-  readonly #machine: MachineAmounts;
+  readonly #site: Site;
   #taken: Loaded;
   #attempt: Attempt | null = null;
   #mistake: Error | null = null;
 
-  private constructor(folder: string, policyFile: string | null, machine: MachineAmounts, taken: Loaded) {
+  private constructor(folder: string, policyFile: string | null, site: Site, taken: Loaded) {
     this.#folder = folder;
     this.#policyFile = policyFile;
-    this.#machine = machine;
+    this.#site = site;
     this.#taken = taken;
   }
 
-  /**
-   * `machine`: what this machine has, if sandboxes are on it. Throws what loading throws: a process does not start with mistakes.
-   */
-  static async open(
-    folder: string,
-    policyFile: string | null,
-    machine: MachineAmounts = {},
-  ): Promise<WatchedFolder> {
+  /** Throws what loading throws: a process does not start with mistakes. */
+  static async open(folder: string, policyFile: string | null, site: Site = {}): Promise<WatchedFolder> {
     const files = new FilesRead();
-    const catalog = await loadPermitted(folder, policyFile, { files, machine });
-    return new WatchedFolder(folder, policyFile, machine, { catalog, files });
+    const catalog = await loadPermitted(folder, policyFile, { files, ...site });
+    return new WatchedFolder(folder, policyFile, site, { catalog, files });
   }
 
   get catalog(): EnvironmentCatalog {
@@ -81,7 +74,7 @@ export class WatchedFolder {
 
   async #load(): Promise<Attempt> {
     const files = new FilesRead();
-    const reading = { files, machine: this.#machine };
+    const reading = { files, ...this.#site };
     const loaded = await loadPermitted(this.#folder, this.#policyFile, reading).catch(errorOf);
     return { loaded, files };
   }

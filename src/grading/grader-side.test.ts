@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { fakeEnvironment, fakeTemplate } from '#test/fakes/environment.ts';
+import { fakeEnvironment, fakeTemplate, roomyPool } from '#test/fakes/environment.ts';
 import { fakeRollout } from '#test/fakes/rollout-record.ts';
 import { chooseTemplate } from '../environments/choose-template.ts';
 import { keepDemands } from '../claiming/kept-demands.ts';
@@ -8,7 +8,7 @@ import { graderSide } from './grader-side.ts';
 
 const graderTemplate = fakeTemplate({ digest: templateDigest('graders'), role: 'grader' });
 const ceilings = { operator: {}, machine: { memoryBytes: 2 ** 34 } };
-const environment = fakeEnvironment({ graderTemplate, ceilings });
+const environment = fakeEnvironment({ graderTemplate, ceilings, pool: roomyPool });
 const { template, amounts } = chooseTemplate(environment, null, { memoryBytes: 2 ** 31 });
 const { version } = environment;
 

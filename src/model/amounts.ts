@@ -19,6 +19,8 @@ export type Ceilings = {
   readonly operator: Amounts;
   /** What one machine has. */
   readonly machine: MachineAmounts;
+  /** The operator's size of the pool, instead of `pool.max` of the environment. */
+  readonly poolMax?: number;
 };
 
 /** The item field in which a dataset row has an amount. */

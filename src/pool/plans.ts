@@ -1,11 +1,12 @@
-import {
-  type Environment,
-  isOpenTemplate,
-  memoryLimitOf,
-  type Template,
-  type TemplateBody,
-} from '../model/environment.ts';
+import { type Environment, isOpenTemplate, type Template } from '../model/environment.ts';
 import type { EnvironmentName, EnvironmentVersion, TemplateDigest } from '../model/ids.ts';
+import {
+  placesForGraders,
+  type PoolOverrides,
+  shareOfGraders,
+  shareOfPolicies,
+  weightOf,
+} from '../model/pool-places.ts';
 import type { PoolTarget } from '../ports/fleet/pool.ts';
 
 /** What this controller keeps of one template, put together from every environment that uses it. */
@@ -29,12 +30,6 @@ export type PoolPlan = {
 };
 
 export type PoolPlans = ReadonlyMap<TemplateDigest, PoolPlan>;
-
-/** An operator's own sizes, by environment. */
-export type PoolOverrides = ReadonlyMap<
-  EnvironmentName,
-  { readonly minReady?: number; readonly max?: number }
->;
 
 /** A template that a dataset row or a demand made of an environment: by naming its image, by raising its amounts. */
 export type ChosenTemplate = { readonly environment: Environment; readonly template: Template };
@@ -114,7 +109,7 @@ const openGroup = ({ version }: Environment, isGraders: boolean): string =>
 function planOf(environment: Environment, template: Template, overrides: PoolOverrides): PoolPlan {
   const override = overrides.get(environment.name) ?? {};
   const most = mostOf(environment, overrides);
-  const max = Math.max(Math.min(1, most), most - graderShareOf(environment, overrides));
+  const max = shareOfPolicies(environment.pool, most);
   const minReady = Math.min(max, override.minReady ?? environment.pool.minReady);
   return { template, minReady, max, ...commonOf(environment, template) };
 }
@@ -128,46 +123,8 @@ function graderPlanOf(environment: Environment, template: Template, overrides: P
 const mostOf = ({ name, pool }: Environment, overrides: PoolOverrides) =>
   overrides.get(name)?.max ?? pool.max;
 
-/** An operator who makes the whole smaller leaves half of it to the policy at least; who makes it nothing means both. */
-function graderShareOf(environment: Environment, overrides: PoolOverrides): number {
-  const { grader } = environment.pool;
-  const most = mostOf(environment, overrides);
-  if (grader === undefined || most === 0) return 0;
-  return Math.max(1, Math.min(grader.max, Math.floor(most / 2)));
-}
-
-/** So `pool.max` times the environment's own amounts stays the most that it takes, whatever its tasks demand. */
-function weightOf(own: TemplateBody, raised: TemplateBody): number {
-  return Math.ceil(Math.max(...measures.map((amountOf) => amountOf(raised) / placeOf(own, amountOf)), 1));
-}
-
-type Measure = (template: TemplateBody) => number;
-
-const measures: readonly Measure[] = [
-  memoryLimitOf,
-  ({ cpu }) => cpu.limitMilli,
-  ({ diskBytes }) => diskBytes,
-];
-
-/** What one place of `pool.max` has. */
-const placeOf = (own: TemplateBody, amountOf: Measure): number => Math.max(1, amountOf(own));
-
-/**
- * A grader has as much as its task demands, which may be more than the share of graders: `share` sandboxes of the grader's own
- * amounts. The rest must not be what policies hold while they wait for it.
- */
-function placesForGraders(
-  { template: own, graderTemplate }: Environment,
-  raised: TemplateBody,
-  share: number,
-): number {
-  if (graderTemplate === undefined) return 0;
-  const lacking = measures.map((amountOf) => {
-    const demanded = amountOf(raised) > amountOf(own) ? amountOf(raised) : 0;
-    return (demanded - share * amountOf(graderTemplate)) / placeOf(own, amountOf);
-  });
-  return Math.ceil(Math.max(...lacking, 0));
-}
+const graderShareOf = (environment: Environment, overrides: PoolOverrides): number =>
+  shareOfGraders(environment.pool, mostOf(environment, overrides));
 
 const commonOf = ({ name, pool }: Environment, { digest }: Template) => ({
   maxAgeMs: pool.maxAgeMs,

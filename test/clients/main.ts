@@ -1,13 +1,12 @@
 import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { measure } from './bench.ts';
 import { findPython } from '#infra/python/find-python.ts';
 import { type Counts, type Played, run } from './run.ts';
 import { choose, client, core, isFile, type Suite, suiteOf } from './suites.ts';
-import { playTypescript } from './typescript-suite.ts';
 import { virtualEnvironment } from '#infra/python/virtual-environment.ts';
 
 /*
@@ -16,7 +15,8 @@ import { virtualEnvironment } from '#infra/python/virtual-environment.ts';
  * with its time, and of everything, as `npm test` has it. Arguments choose suites and go to pytest; `--bench` measures instead.
  */
 
-const pyright = join(import.meta.dirname, '../../node_modules/pyright/index.js');
+const root = join(import.meta.dirname, '../..');
+const pyright = join(root, 'node_modules/pyright/index.js');
 /** Tests mostly wait: for a command, for half a minute without capacity, for a lease. Each has a fleet of its own. */
 const mostAtOnce = 3;
 
@@ -64,6 +64,22 @@ async function main(): Promise<number> {
 function typescriptTask(args: readonly string[]): Task {
   const play = () => playTypescript(args, join(scratch, 'failed-typescript'));
   return { suite: typescript, name: 'tests', play };
+}
+
+/** Plays the tests of the TypeScript client: these arguments are vitest's. `failed`: where it leaves the names of failed files. */
+async function playTypescript(args: readonly string[], failed: string): Promise<Played> {
+  const vitest = join(root, 'node_modules/vitest/vitest.mjs');
+  const reporters = ['--reporter=default', '--reporter=./tools/count-reporter.ts'];
+  const argv = [vitest, 'run', '--project', 'clients', ...reporters, ...args];
+  const { ok, printed } = await run(process.execPath, argv, {
+    cwd: root,
+    env: { CORRAL_FAILED_FILES: failed },
+  });
+  const counts = /^(?<passed>\d+) passed, (?<failed>\d+) failed/m.exec(printed)?.groups;
+  if (counts === undefined) return { passed: 0, failed: 1, files: null };
+  const played = { passed: Number(counts['passed']), failed: Number(counts['failed']) };
+  const files = existsSync(failed) ? readFileSync(failed, 'utf8').split('\n').filter(Boolean) : null;
+  return ok || played.failed > 0 ? { ...played, files } : { ...played, failed: 1, files: null };
 }
 
 function pythonOf({ oldest, lock }: Suite): string {

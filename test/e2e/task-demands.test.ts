@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { busyboxRoot } from '#test/support/busybox-root.ts';
 import { expectFailure } from '#test/support/faces.ts';
 import { type JoinedFleet, joinSharedFleet } from '#test/support/shared-fleet.ts';
@@ -10,7 +10,7 @@ import { type JoinedFleet, joinSharedFleet } from '#test/support/shared-fleet.ts
 const hold = (mebibytes: number) => `head -c ${mebibytes * 1024 ** 2} /dev/zero | tail | wc -c`;
 const held = `${700 * 1024 ** 2}\n`;
 
-const demanding = (name: string, image: string, grader: string) => `
+const demanding = (name: string, image: string, grader: string, poolMax = 64) => `
 name: ${name}
 sandbox:
   image: ${image}
@@ -25,7 +25,7 @@ grader:
   on_timeout: discard
   on_out_of_memory: discard
   on_broken: 0.125
-pool: { max: 64, min_ready: 0 }
+pool: { max: ${poolMax}, min_ready: 0 }
 `;
 
 /** The grader needs as much as the task, and finds a file of the row's image. */
@@ -44,6 +44,7 @@ beforeAll(async () => {
   const byRow = `{ from: item.image, allow: ["rootfs:${folder}/*"] }`;
   corral = await joinSharedFleet({
     demanding: demanding('demanding', 'host', 'command: ["true"]'),
+    'small-pool': demanding('small-pool', 'host', 'command: ["true"]', 2),
     'demanding-rows': demanding('demanding-rows', byRow, elsewhere),
   });
 });
@@ -124,6 +125,30 @@ test('a grader elsewhere gets the image of the row and what the task demands', a
 
 describe('before anything is started, a task is refused', () => {
   const refused = { blame: 'caller', admitted: 'no', retryable: false, tainted: false } as const;
+
+  test('if no pool of its environment has room for it, with pool.max, on every face', async () => {
+    const unmet = {
+      ...refused,
+      code: 'requirements_unmet',
+      message: expect.stringContaining('pool.max of small-pool is 2 sandboxes'),
+    } as const;
+    const item = { id: 'one', memory: '768Mi' };
+    expectFailure(await corral.native.open('pool', 'small-pool', item), { ...unmet, status: 422 });
+    const call = { trace: 'pool', call: 'c1', environment: 'small-pool', item, command: 'true' };
+    expectFailure(await corral.rft.call(call), { ...unmet, status: 500 });
+    const { gatewayUrl, apiKey } = inject('sharedFleet');
+    const opened = await fetch(`${gatewayUrl}/e2b/v2/sandboxes`, {
+      method: 'POST',
+      headers: { 'x-api-key': apiKey, 'content-type': 'application/json' },
+      body: JSON.stringify({ templateID: 'small-pool', metadata: item }),
+    });
+    expect([opened.status, await opened.json()]).toMatchObject([400, { error: { code: unmet.code } }]);
+    const burst = { run: 'pool', environment: 'small-pool', items: [{ item, count: 1 }] };
+    expectFailure(await corral.native.post('/v1/prewarm', burst), { ...unmet, status: 422 });
+    // On one machine its disk takes memory, too: 448 MiB together.
+    const smaller = { ...item, memory: '384Mi' };
+    expect(await corral.native.open('pool-room', 'small-pool', smaller)).toMatchObject({ status: 201 });
+  });
 
   test('if it demands more than the machine has, with what that is', async () => {
     const unmet = {

@@ -36,6 +36,9 @@ export function fakeOpenTemplate(
 /** Most tests need one whose template is known before there is a row. */
 export type EnvironmentOfTest = Environment & { readonly template: Template };
 
+/** A pool that has room for each demand of a test. */
+export const roomyPool = { minReady: 0, max: 1_000, maxAgeMs: 3_600_000 };
+
 /** An environment without tools, graded by exact text; what a test is about is given. */
 export function fakeEnvironment(given: Partial<EnvironmentOfTest> = {}): EnvironmentOfTest {
   return {

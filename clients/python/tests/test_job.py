@@ -249,6 +249,9 @@ async def test_a_process_with_many_rollouts_has_a_socket_for_each_call_in_flight
 def test_without_an_event_loop_it_is_the_same(fleet: Fleet, run: str):
     client = corral.sync.Client(fleet.url, fleet.key, run)
     assert client.prewarm("counting", 1) == 1
+    assert client.prewarm("counting", 1, requires={"memory_bytes": 2**20}) == 1
+    with pytest.raises(corral.RequirementsUnmet, match="machine"):
+        client.prewarm("counting", 1, requires={"memory_bytes": 32 * 1024**4})
     assert "tools" in client.tools("counting")
     with corral.sync.Rollout("counting", client=client) as rollout:
         rollout.write("calls", "x\nx\n")

@@ -42,12 +42,11 @@ export class Client {
     };
   }
 
-  /** Announces a burst, so that its sandboxes are ready when it comes. Returns how many are kept ready for it. */
-  async prewarm(
-    environment: string,
-    burst: { readonly count: number } | { readonly items: readonly PrewarmItem[] },
-    neededAt?: Date,
-  ): Promise<number> {
+  /**
+   * Announces a burst, so that its sandboxes are ready when it comes. Returns how many are kept ready for it. `requires`: as its
+   * rollouts have it.
+   */
+  async prewarm(environment: string, burst: Burst, neededAt?: Date): Promise<number> {
     const at = neededAt === undefined ? {} : { needed_at: neededAt.toISOString() };
     const body = jsonText({ environment, ...burst, ...at });
     const reply = await exchange(this.gateway, { route: routes.prewarm, path: routes.prewarm.path, body });
@@ -77,6 +76,10 @@ export class Client {
 }
 
 export type PrewarmItem = { readonly item: Json | null; readonly count: number };
+
+type Burst = ({ readonly count: number } | { readonly items: readonly PrewarmItem[] }) & {
+  readonly requires?: Json;
+};
 
 function checkUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;

@@ -214,6 +214,7 @@ export function prewarmRoutes(app: App, core: GatewayCore): void {
           environment: environmentRef(body.environment),
           rollouts: rolloutsOf(body),
           neededAtMs: neededAtMsOf(body.needed_at),
+          requirements: body.requires === undefined ? null : takeRequirements(body.requires),
         },
       );
       return reply.code(202).send({

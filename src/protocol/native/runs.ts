@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { nullable } from './parts.ts';
+import { RequiresBody } from './requirements.ts';
 import { RolloutLine, VoidText } from './rollouts.ts';
 
 const Counts = Type.Record(Type.String(), Type.Number());
@@ -150,6 +151,7 @@ export const PrewarmBody = Type.Object(
     run: Type.Optional(Type.String()),
     count: Type.Optional(Count),
     items: Type.Optional(Type.Array(PrewarmItem, { minItems: 1, maxItems: mostItems })),
+    requires: Type.Optional(RequiresBody),
     needed_at: Type.Optional(
       Type.String({ maxLength: 40, description: 'ISO 8601, at most an hour ahead; default: now' }),
     ),

@@ -223,7 +223,10 @@ describe('a rollout', () => {
   });
 
   it('is refused by name if there is less than its task requires', async () => {
-    await using rollout = open('own-score', { requires: { memory_bytes: 32 * 1024 ** 4 } });
+    const requires = { memory_bytes: 32 * 1024 ** 4 };
+    await using rollout = open('own-score', { requires });
+    const announced = client().prewarm('own-score', { count: 1, requires });
+    await expect(announced).rejects.toThrow(RequirementsUnmet);
     await expect(rollout.open()).rejects.toMatchObject({ requirement: 'memory', fix: /larger machine/ });
     await expect(rollout.score(1)).rejects.toThrow(RequirementsUnmet);
     await using other = open('own-score');

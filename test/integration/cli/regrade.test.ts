@@ -40,7 +40,7 @@ grader:
   on_out_of_memory: 0
   on_broken: 0
 keep: true
-pool: { min_ready: 1, max: 6, grader: { min_ready: 1, max: 2 } }
+pool: { min_ready: 1, max: 16, grader: { min_ready: 1, max: 2 } }
 `;
 const exactly = 'cmp -s "$TMPDIR/said" "$CORRAL_GRADER_DIR/expected"';
 const inAnyCase = 'grep -qix "$(cat "$CORRAL_GRADER_DIR/expected")" "$TMPDIR/said"';

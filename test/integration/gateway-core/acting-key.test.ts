@@ -45,7 +45,7 @@ test('who ended a rollout is told once; a repeat, and the end of one that is ove
 
 test('a burst that was announced is told with its size, and by whom', async () => {
   await using world = await CoreWorld.start();
-  const burst = { environment: plain, rollouts: 3, neededAtMs: null };
+  const burst = { environment: plain, rollouts: 3, neededAtMs: null, requirements: null };
   await world.wired.core.prewarm({ ...caller, keyId: 'nightly' }, burst);
   expect(world.events).toMatchObject([
     {

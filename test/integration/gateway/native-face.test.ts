@@ -157,6 +157,15 @@ describe('a burst', () => {
     ]);
   });
 
+  it('is announced with what its rollouts require', async () => {
+    const requires = { memory_bytes: 2 ** 30, user: 'root' };
+    expect(await send('POST', '/v1/prewarm', { ...burst, count: 1, requires })).toMatchObject({
+      status: 202,
+    });
+    const requirements = { amounts: { memoryBytes: 2 ** 30 }, sandbox: { user: 'root' } };
+    expect(gateway.core.calls).toMatchObject([{ method: 'prewarm', args: [{}, { requirements }] }]);
+  });
+
   it('is announced row by row', async () => {
     const items = [
       { item: { id: 1 }, count: 8 },
@@ -176,6 +185,7 @@ describe('a burst', () => {
     [{ ...burst, items: [] }],
     [{ ...burst, count: 1, needed_at: 'soon' }],
     [{ ...burst, count: 1, label: 'x' }],
+    [{ ...burst, count: 1, requires: { memory: '1Gi' } }],
   ])('without sense is refused: %j', async (body) => {
     const answer = await send('POST', '/v1/prewarm', body);
     expect(answer).toMatchObject({ status: 400, body: { error: { code: 'invalid_request' } } });

@@ -47,6 +47,7 @@ it('a call during which a neighbor fills the disk of the node says so', async ()
 it('a command cannot write a file that is larger than the disk of its sandbox', async () => {
   // By SIGXFSZ, as the shell says it.
   expect(await call('large', 'fallocate -l 9M large')).toMatchObject({ ending: { exitCode: 128 + 25 } });
+  expect(await call('sparse', 'truncate -s 9M sparse')).toMatchObject({ ending: { exitCode: 128 + 25 } });
   expect(await call('small', 'fallocate -l 7M small && rm small')).toMatchObject({ ending: { exitCode: 0 } });
 });
 

@@ -51,8 +51,10 @@ class Client:
         *,
         items: Sequence[tuple[Mapping[str, Any] | None, int]] | None = None,
         needed_at: str | None = None,
+        requires: Mapping[str, Any] | None = None,
     ) -> int:
-        """Announces a burst, so that its sandboxes are ready when it comes; how many are kept ready for it."""
+        """Announces a burst, so that its sandboxes are ready when it comes; how many are kept ready for it. `requires`: as its rollouts
+        have it."""
         body: dict[str, Any] = {"environment": environment}
         if count is not None:
             body["count"] = count
@@ -60,6 +62,8 @@ class Client:
             body["items"] = [{"item": item, "count": each} for item, each in items]
         if needed_at is not None:
             body["needed_at"] = needed_at
+        if requires:
+            body["requires"] = dict(requires)
         asked = Asked(PREWARM, PREWARM.path, text=json_text(body))
         reply = await exchange(await pool_of_loop(), self.gateway, asked)
         return int(reply.body.get("count", 0))

@@ -85,8 +85,12 @@ class Client:
         *,
         items: Sequence[tuple[Mapping[str, Any] | None, int]] | None = None,
         needed_at: str | None = None,
+        requires: Mapping[str, Any] | None = None,
     ) -> int:
-        return _wait(self.asynchronous.prewarm(environment, count, items=items, needed_at=needed_at))
+        announced = self.asynchronous.prewarm(
+            environment, count, items=items, needed_at=needed_at, requires=requires
+        )
+        return _wait(announced)
 
     def tools(self, environment: str) -> dict[str, Any]:
         return _wait(self.asynchronous.tools(environment))
