@@ -6,7 +6,8 @@ import { table } from '../print/table.ts';
 import { show, type Terminal } from '../print/terminal.ts';
 import { lookUp } from '../stories/look-up.ts';
 import { type Outline, type RunLine, runLineOfAnswer, runLinesOfOutlines } from '../stories/outlines.ts';
-import { anyTenant, outlinesInFolder, outlining, readLog } from '../stories/read-log.ts';
+import { outlinesInFolder } from '../stories/read-log.ts';
+import { readRunLog } from '../stories/run-findings.ts';
 import { describeCodes, describeRun, runStoryOfAnswer, runStoryOfOutlines } from '../stories/run-story.ts';
 import { eventsHelp, type ReadingOptions, withReadingOptions } from './options.ts';
 
@@ -50,14 +51,16 @@ function describeRuns(runs: readonly RunLine[], width: number): string {
 export function addRunCommand(program: Command, terminal: Terminal): void {
   const command = program
     .command('run')
-    .description('one training job: what its discards cost each wave, and which commands are suspected')
+    .description(
+      'one training job: what to look at, what its discards cost each wave, and suspected commands',
+    )
     .argument('<run>', 'the run’s name')
     .option('--events <file>', eventsHelp);
   withReadingOptions(command).action(
     async (run: string, options: ReadingOptions & { readonly events?: string }) => {
-      const log = await readLog(options, anyTenant(runId(run), null), process.env, outlining);
-      const told = await lookUp(questionOf(run, log.told), options, process.env, async () => log.told);
-      const story = { ...told, missing: log.missing };
+      const { outlines, findings, missing } = await readRunLog(options, runId(run), process.env);
+      const told = await lookUp(questionOf(run, outlines), options, process.env, async () => outlines);
+      const story = { ...told, findings, missing };
       show(terminal, options.json, story, (shown) => describeRun(shown, terminal.width));
     },
   );

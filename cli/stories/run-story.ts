@@ -1,8 +1,10 @@
 import type { RunAnswer } from '#src/protocol/native/runs.ts';
 import type { Missing } from '#src/reports/rollout-story.ts';
+import type { Finding } from '#src/reports/findings/finding.ts';
 import { duration } from '../print/amounts.ts';
 import { table } from '../print/table.ts';
 import { type Outline, type RunLine, runLineOfAnswer, runLinesOfOutlines } from './outlines.ts';
+import { describeFindings } from './run-findings.ts';
 import { describeMissing, labelled } from './screen.ts';
 
 /** One run in full, as the fleet tells it or as the event log does, and what of it stands on a screen. */
@@ -10,6 +12,8 @@ export type RunStory = RunLine & {
   /** Null where only the event log is left: it knows no groups. */
   readonly waves: RunAnswer['waves'] | null;
   readonly suspects: readonly Suspect[];
+  /** Counted from the event log. */
+  readonly findings: readonly Finding[];
   readonly missing: readonly Missing[];
   /** Null where only the event log is left. */
   readonly cost: RunCost | null;
@@ -36,7 +40,15 @@ export function runStoryOfAnswer(answer: RunAnswer, logged: readonly Outline[]):
   const cost = { seconds: answer.sandbox_seconds, fleet_idle_share: answer.fleet_idle_share };
   const { waves } = answer;
   const suspects = suspectsOf(own);
-  return { ...runLineOfAnswer(answer), waves, suspects, missing: [], cost, reward: rewardOf(answer) };
+  return {
+    ...runLineOfAnswer(answer),
+    waves,
+    suspects,
+    findings: [],
+    missing: [],
+    cost,
+    reward: rewardOf(answer),
+  };
 }
 
 function rewardOf({ mean, discards = {}, reward_if_zeroed: zeroed }: RunAnswer): RunReward | null {
@@ -49,7 +61,15 @@ export function runStoryOfOutlines(run: string, logged: readonly Outline[]): Run
   const own = logged.filter((outline) => outline.run === run);
   const [line] = runLinesOfOutlines(own);
   if (line === undefined) return null;
-  return { ...line, waves: null, suspects: suspectsOf(own), missing: [], cost: null, reward: null };
+  return {
+    ...line,
+    waves: null,
+    suspects: suspectsOf(own),
+    findings: [],
+    missing: [],
+    cost: null,
+    reward: null,
+  };
 }
 
 /** Rollouts that ended in the same way after the same last command, which may or may not be the cause. */
@@ -93,6 +113,7 @@ export function describeRun(story: RunStory, width: number): string {
   ]);
   return [
     ...heading,
+    ...describeFindings(story.findings, width),
     ...(waves === null ? [] : describeWaves(waves)),
     ...describeSuspects(suspects, width),
     ...describeMissing(story.missing, width),

@@ -1,0 +1,68 @@
+import type { RunId } from '#src/model/ids.ts';
+import type { RolloutEvent } from '#src/ports/event-log.ts';
+import type { Finding } from '#src/reports/findings/finding.ts';
+import { FoundRollouts, mostFoundRollouts } from '#src/reports/findings/collect.ts';
+import { findingsOf } from '#src/reports/findings/findings.ts';
+import type { Missing } from '#src/reports/rollout-story.ts';
+import { visibleLine } from '#src/model/visible-text.ts';
+import type { Outline } from './outlines.ts';
+import { anyTenant, type LogOptions, type Making, outlining, readLog } from './read-log.ts';
+import { indented, textWidth, wrap } from './screen.ts';
+
+export type RunLog = {
+  readonly outlines: readonly Outline[];
+  readonly findings: readonly Finding[];
+  readonly missing: readonly Missing[];
+};
+
+/** What is logged of a run: its rollouts in outline, and what to look at. Items come with the verdicts alone, for keys that read them. */
+export async function readRunLog(
+  options: LogOptions,
+  run: RunId,
+  variables: Readonly<Record<string, string | undefined>>,
+): Promise<RunLog> {
+  const found = new FoundRollouts();
+  const { told, missing } = await readLog(options, anyTenant(run, null), variables, () =>
+    also(found, outlining()),
+  );
+  const verdicts = { ...anyTenant(run, null), verdicts: true as const };
+  // A file has its verdicts whole.
+  const more =
+    options.events === undefined
+      ? (await readLog(options, verdicts, variables, () => also(found, nothing))).missing
+      : [];
+  const reasons = [...missing, ...more].map(({ keeper, why }) => `${keeper}: ${why}`);
+  if (!found.isWhole) reasons.push(`findings look at ${mostFoundRollouts} rollouts`);
+  const findings = findingsOf({ rollouts: found.all, missing: [...new Set(reasons)] });
+  return { outlines: told, findings, missing };
+}
+
+function also<Made>(found: FoundRollouts, making: Making<Made>): Making<Made> {
+  return {
+    ...making,
+    add: (event: RolloutEvent, line?: string) => {
+      found.add(event);
+      return making.add(event, line);
+    },
+  };
+}
+
+const nothing: Making<null> = { add: () => true, made: () => null, most: '' };
+
+export function describeFindings(findings: readonly Finding[], width: number): readonly string[] {
+  if (findings.length === 0) return [];
+  return ['', 'what to look at', ...findings.flatMap((finding) => describeFinding(finding, width))];
+}
+
+function describeFinding({ weight, title, what, text, examples }: Finding, width: number): readonly string[] {
+  const most = textWidth(width);
+  const heading = `${weight === 'bad' ? '!' : '-'} ${title}${what === null ? '' : `: ${what}`}`;
+  const shown = examples.length === 0 ? [] : [`such as ${examples.join(', ')}`];
+  return [
+    heading,
+    ...[text, ...shown].flatMap((line) => wrap(visibleLine(line), most - 2).map(indented)),
+  ].map((line) => indented(cut(visibleLine(line), most)));
+}
+
+const cut = (line: string, width: number): string =>
+  line.length <= width ? line : `${line.slice(0, width - 1)}…`;

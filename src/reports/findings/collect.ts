@@ -1,0 +1,110 @@
+import { blameOf } from '#src/failure/codes.ts';
+import { isIdText } from '#src/model/ids.ts';
+import { ownerOf, type RolloutKey } from '#src/model/rollout.ts';
+import type { RolloutEvent } from '#src/ports/event-log.ts';
+import type { FoundCall, FoundLoss, FoundRollout } from './runs.ts';
+
+type Verdict = Extract<RolloutEvent, { kind: 'verdict' }>;
+type Draft = {
+  readonly key: RolloutKey;
+  readonly calls: Map<string, FoundCall & { readonly startedAtMs: number }>;
+  /** Commands of calls that were lost with their sandbox. */
+  readonly commands: Map<string, string>;
+  verdict: Verdict | null;
+  isVoided: boolean;
+};
+
+/** Some 10 KB each. */
+export const mostFoundRollouts = 20_000;
+
+/** Makes rollouts for findings of events, in whatever order they come, and however often. */
+export class FoundRollouts {
+  readonly #drafts = new Map<RolloutKey, Draft>();
+  readonly #most: number;
+  #isWhole = true;
+
+  constructor(most: number = mostFoundRollouts) {
+    this.#most = most;
+  }
+
+  /** False after an event of a rollout that had no room. */
+  get isWhole(): boolean {
+    return this.#isWhole;
+  }
+
+  add(event: RolloutEvent): void {
+    if (ownerOf(event.key).role !== 'policy') return;
+    const draft = this.#drafts.get(event.key) ?? this.#begin(event.key);
+    if (draft !== null) note(draft, event);
+  }
+
+  /** Without rollouts that a caller voided. */
+  get all(): readonly FoundRollout[] {
+    return [...this.#drafts.values()].filter(({ isVoided }) => !isVoided).flatMap(rolloutOf);
+  }
+
+  #begin(key: RolloutKey): Draft | null {
+    if (this.#drafts.size >= this.#most) {
+      this.#isWhole = false;
+      return null;
+    }
+    const draft: Draft = { key, calls: new Map(), commands: new Map(), verdict: null, isVoided: false };
+    this.#drafts.set(key, draft);
+    return draft;
+  }
+}
+
+function note(draft: Draft, event: RolloutEvent): void {
+  if (event.kind === 'rollout_voided') draft.isVoided = true;
+  if (event.kind === 'verdict') draft.verdict = fullerOf(draft.verdict, event);
+  if (event.kind === 'lost_command') draft.commands.set(event.call, event.command);
+  if (event.kind !== 'call_settled') return;
+  const { call, tool, startedAtMs } = event.summary;
+  // What a trainer runs is no habit of the policy.
+  if (tool === 'exec' || !isIdText(call)) return;
+  const asked = event.lastCommand === '' ? null : event.lastCommand;
+  draft.calls.set(call, { tool, arguments: asked, blame: event.blame, startedAtMs });
+}
+
+/** The same verdict comes with its why and without. */
+function fullerOf(one: Verdict | null, other: Verdict): Verdict {
+  if (one === null || other.atMs > one.atMs) return other;
+  return other.atMs === one.atMs ? { ...one, ...other } : one;
+}
+
+/** None of a rollout that no event places in time. */
+function rolloutOf({ key, calls, commands, verdict }: Draft): readonly FoundRollout[] {
+  const inOrder = [...calls].toSorted(([, one], [, other]) => one.startedAtMs - other.startedAtMs);
+  const openedAtMs = verdict?.openedAtMs ?? inOrder[0]?.[1].startedAtMs ?? verdict?.atMs;
+  if (openedAtMs === undefined) return [];
+  const { rollout, attempt } = ownerOf(key);
+  return [
+    {
+      id: attempt === 1 ? rollout : `${rollout} (attempt ${attempt})`,
+      item: verdict?.why?.itemId ?? null,
+      openedAtMs,
+      endedAtMs: verdict?.atMs ?? null,
+      score: verdict?.verdict.kind === 'scorable' ? verdict.score : null,
+      loss: lossOf(verdict),
+      calls: inOrder.map(([id, { tool, arguments: asked, blame }]) => ({
+        tool,
+        arguments: asked ?? commands.get(id) ?? null,
+        blame,
+      })),
+      parts: verdict?.why?.parts ?? [],
+    },
+  ];
+}
+
+function lossOf(verdict: Verdict | null): FoundLoss | null {
+  if (verdict?.verdict.kind !== 'discard') return null;
+  const { code, cause = null } = verdict.verdict;
+  const { node } = verdict.evidence;
+  return {
+    code,
+    blame: blameOf(code),
+    cause,
+    suspected: verdict.suspected !== null,
+    node: typeof node === 'string' ? node : null,
+  };
+}

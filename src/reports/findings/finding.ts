@@ -1,0 +1,30 @@
+/** What a person should look at in a run, counted without a model. */
+export type Finding = {
+  readonly kind:
+    | 'habit'
+    | 'cheap_success'
+    | 'discards'
+    | 'one_node'
+    | 'tail'
+    | 'mistakes'
+    | 'no_spread'
+    | 'dead_part'
+    | 'forgotten';
+  /** `bad`: look now. `look`: it may be in order. */
+  readonly weight: 'bad' | 'look';
+  readonly title: string;
+  readonly text: string;
+  /** What the policy, a grader or a trainer wrote of it; never part of a sentence. */
+  readonly what: string | null;
+  /** How many rollouts it is about, and some of them. */
+  readonly rollouts: number;
+  readonly examples: readonly string[];
+  /** Orders findings of one weight. */
+  readonly size: number;
+};
+
+export const mostExamples = 5;
+
+export const percent = (share: number): string => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
+
+export const signed = (amount: number): string => `${amount < 0 ? '−' : '+'}${Math.abs(amount).toFixed(2)}`;

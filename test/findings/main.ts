@@ -1,0 +1,25 @@
+import { parseArgs } from 'node:util';
+import { holesInAnswers } from './holes.ts';
+import { honestRuns, measure, measureHonest } from './measure.ts';
+
+/* `sh setup/run.sh test/findings/main.ts`: prints how often the alarms of findings are right, for docs/proving.md. */
+
+const { values } = parseArgs({
+  options: { seeds: { type: 'string', default: '' }, why: { type: 'boolean' } },
+});
+
+for (const half of ['set', 'counted'] as const) {
+  const seeds = `${half}${values.seeds}`;
+  const { holes, recall, precision, honestAlarmed } = measure(half, seeds);
+  console.log(`\nholes ${half === 'set' ? 'by which the rules were set' : 'on which they are counted'}`);
+  for (const { name, runs, found, wrong } of holes)
+    console.log(
+      `  ${name.padEnd(22)} found in ${found} of ${runs} runs, ${wrong} alarms about other rollouts`,
+    );
+  console.log(`  recall ${recall.toFixed(2)}, precision ${precision.toFixed(2)}`);
+  console.log(`  ${honestAlarmed} of ${honestRuns} honest runs alarmed`);
+  if (values.why === true)
+    for (const alarm of measureHonest(seeds).flat())
+      console.log(`    ${alarm.kind} ${alarm.what}: ${alarm.text}`);
+}
+console.log(`\nnot visible, because only the answer shows them: ${holesInAnswers.join(', ')}`);

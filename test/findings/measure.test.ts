@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest';
+import { holesInAnswers, visibleHoles } from './holes.ts';
+import { honestRuns, measure } from './measure.ts';
+
+/* The promise of docs/proving.md, counted on holes that did not set the rules. */
+
+test('at least 90 % of the visible holes are found, with at most 3 alarms in 50 honest runs', () => {
+  const { recall, precision, honestAlarmed, holes } = measure('counted');
+  expect(holes).toHaveLength(5);
+  expect(honestRuns).toBe(50);
+  expect(recall).toBeGreaterThanOrEqual(0.9);
+  expect(precision).toBeGreaterThanOrEqual(0.9);
+  expect(honestAlarmed).toBeLessThanOrEqual(3);
+});
+
+test('every hole of corral attack is either planted or named as not visible', () => {
+  expect(visibleHoles.map(({ name }) => name)).toContain('forged-score');
+  expect(visibleHoles.length + holesInAnswers.length).toBe(15);
+  expect(holesInAnswers).toEqual([
+    'thousands-of-answers',
+    'learnt-by-heart',
+    'exposed-answer',
+    'injection',
+    'odd-json',
+  ]);
+});
