@@ -30,6 +30,12 @@ describe('the gateway’s settings', () => {
     });
   });
 
+  it('have the sizes of pools that controllers have', () => {
+    const sizes = '{"shell": {"max": 20}}';
+    const { poolOverrides } = readGatewayConfig({ ...variables, CORRAL_POOL_OVERRIDES: sizes });
+    expect([...poolOverrides]).toEqual([['shell', { max: 20 }]]);
+  });
+
   it('need no folder for events that go to standard output alone', () => {
     const { CORRAL_EVENT_LOG_DIR: _folder, ...others } = variables;
     expect(readGatewayConfig({ ...others, CORRAL_EVENT_LOG_TO: 'stdout' })).toMatchObject({

@@ -169,16 +169,17 @@ export const gatewaysKeys = {
     writer: 'the gateway',
   },
   gateways: {
-    type: 'hash',
-    what: 'gateway → `deciding`, `sweeping`, or `listening` or `leaving` and when it last said so',
+    type: 'set',
+    what: 'all gateway processes',
     life: 'until it has left, or was found gone',
     bound: 'gateways',
   },
-  gatewaysSilent: {
+  gatewayState: {
+    rest: '*process*',
     type: 'hash',
-    what: 'gateway → since when it has no connection',
-    life: 'until it has one, or was found gone',
-    bound: 'gateways',
+    what: '`decidesSinceMs`: it decides how it begins; `heardMs`: when it last reported that it listens or leaves; `leftMs`: when it began to leave; `silentSinceMs`: it has no connection. Without the first two it discards what was opened before it',
+    life: 'like `gateways`',
+    bound: 'gateways, 120 B each',
   },
   inHand: {
     rest: '*process*',

@@ -93,7 +93,7 @@ export const keyNames = {
 
   gateway: 'gateway:',
   gateways: 'gateways',
-  gatewaysSilent: 'gateways-silent',
+  gatewayState: 'gateway-state:',
   inHand: 'in-hand:',
 
   processes: 'processes',

@@ -256,12 +256,12 @@ test('a gateway that speaks is not gone while its subscription is late', async (
   await die('a');
   await other.keep('b');
   await world.step(4 * second);
-  const speak = () => world.redis.hset(keysOf('test')('gateways'), 'a', `listening ${world.nowMs()}`);
+  const speak = () => world.redis.hset(keysOf('test')('gatewayState', 'a'), 'heardMs', world.nowMs());
   await speak();
   await world.step(4 * second);
   await speak();
   expect(await other.keep('b')).toMatchObject({ lost: [] });
-  expect(await world.redis.hexists(keysOf('test')('gateways'), 'a')).toBe(1);
+  expect(await world.redis.sismember(keysOf('test')('gateways'), 'a')).toBe(1);
 });
 
 test('a gateway that starts next to one that listens makes nothing wait', async () => {

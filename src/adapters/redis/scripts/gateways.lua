@@ -3,7 +3,7 @@
 
 -- A gateway has opened its port. It subscribes to its channel next.
 script('appear-gateway', function(ask)
-  redis.call('HSET', key.gateways, ask.gateway, 'deciding ' .. nowMs)
+  Gateway.decide(ask.gateway, nowMs)
 end)
 
 -- `joined`: another gateway listens. `alone`: none does, so every client of E2B may have met a closed port;
@@ -12,26 +12,28 @@ end)
 -- after this one had opened its port (`openMs` ago), because then a port was always open. One that is there and silent stands
 -- still, or its machine is lost and its connection lasts longer.
 script('begin-gateway', function(ask)
-  local decidingSinceMs = Gateway.decidingSinceMs(redis.call('HGET', key.gateways, ask.gateway) or '') or nowMs
+  local decidesSinceMs = Gateway.read(ask.gateway).decidesSinceMs or nowMs
   -- After an outage, gateways of the release before have not reported yet. An empty fleet has nothing to lose.
-  local isEarly = redis.call('ZCARD', key.leases) > 0 and nowMs - decidingSinceMs < timing.gatewayReturnMs
+  local isEarly = redis.call('ZCARD', key.leases) > 0 and nowMs - decidesSinceMs < timing.gatewayReturnMs
   local hasOther, isUnsure = Gateway.isOlderHeard(), isEarly
-  for other, state in pairs(Gateway.states()) do
-    local where = other == ask.gateway and 'gone' or Gateway.whereIs(other, state)
+  for other, has in pairs(Gateway.allConnected()) do
+    local where = other == ask.gateway and 'gone' or Gateway.whereIs(other, has)
     -- Of two that start together, the first by name decides.
-    local waitsForThis = where == 'there' and Gateway.decidingSinceMs(state) and other > ask.gateway
-    local leftLater = where == 'there' and (Gateway.leftAtMs(state) or 0) >= nowMs - ask.openMs
-    if Gateway.isListening(other, state) or leftLater then
+    local waitsForThis = where == 'there' and has.decidesSinceMs and other > ask.gateway
+    local leftLater = where == 'there' and (has.leftMs or 0) >= nowMs - ask.openMs
+    if Gateway.isListening(other, has) or leftLater then
       hasOther = true
-    elseif where ~= 'gone' and not waitsForThis and not Gateway.isLeaving(state) then
+    elseif where ~= 'gone' and not waitsForThis and not has.leftMs then
       isUnsure = true
     end
   end
   local kind = hasOther and 'joined' or isUnsure and 'unsure' or 'alone'
   if kind == 'joined' then
     Gateway.listen(ask.gateway)
+  elseif kind == 'alone' then
+    Gateway.sweep(ask.gateway)
   else
-    redis.call('HSET', key.gateways, ask.gateway, kind == 'alone' and 'sweeping' or 'deciding ' .. decidingSinceMs)
+    Gateway.decide(ask.gateway, decidesSinceMs)
   end
   return { kind = kind, atMs = nowMs }
 end)
@@ -57,8 +59,8 @@ script('keep-gateway', function(ask)
     for _, id in ipairs(ask.inHand) do redis.call('SADD', key.inHand .. ask.gateway, id) end
   end
   local lost = {}
-  for other, state in pairs(Rollout.fieldsOf(key.gateways)) do
-    if other ~= ask.gateway and Gateway.whereIs(other, state) == 'gone' then
+  for other, has in pairs(Gateway.all()) do
+    if other ~= ask.gateway and Gateway.whereIs(other, has) == 'gone' then
       for _, rollout in ipairs(Gateway.bury(other)) do lost[#lost + 1] = rollout end
     end
   end
@@ -68,7 +70,7 @@ end)
 -- A gateway has a request of E2B's in hand. It waits while one before it may have been lost, and while Redis does not know its gateway.
 script('enter-request', function(ask)
   if Rollout.read(ask.key, 'face') ~= 'e2b' then return nil end
-  if redis.call('HEXISTS', key.gateways, ask.gateway) == 0 then return Gateway.stillDoubtful() end
+  if not Gateway.isKnown(ask.gateway) then return Gateway.stillDoubtful() end
   redis.call('SADD', key.inHand .. ask.gateway, ask.key)
   if Gateway.isDoubtful(ask.key, ask.gateway) then return Gateway.stillDoubtful() end
 end)

@@ -7,48 +7,62 @@ local function isThere(gateway)
   return redis.call('PUBSUB', 'NUMSUB', key.gateway .. gateway)[2] > 0
 end
 
--- A gateway that listens says so every second, until it leaves: from then on load balancers send it nothing new.
--- `leavingMs`: for how long it has been leaving; nil: it listens.
+-- What is known of a gateway. `decidesSinceMs`: it decides how it begins; `heardMs`: when it last reported that it listens or leaves; `leftMs`:
+-- when it began to leave: from then on load balancers send it nothing new; `silentSinceMs`: it has no connection. Without any of the first
+-- two, it discards what was opened before it, or Redis has forgotten it.
+local fields = { 'decidesSinceMs', 'heardMs', 'leftMs', 'silentSinceMs' }
+
+local function read(gateway)
+  local has = {}
+  for place, value in ipairs(redis.call('HMGET', key.gatewayState .. gateway, unpack(fields))) do
+    has[fields[place]] = tonumber(value or nil)
+  end
+  return has
+end
+
+local function write(gateway, has)
+  redis.call('DEL', key.gatewayState .. gateway)
+  for field, value in pairs(has) do redis.call('HSET', key.gatewayState .. gateway, field, value) end
+  return redis.call('SADD', key.gateways, gateway)
+end
+
+local function decide(gateway, sinceMs)
+  return write(gateway, { decidesSinceMs = sinceMs })
+end
+
+local function sweep(gateway)
+  return write(gateway, {})
+end
+
+-- `leavingMs`: for how long it has been leaving; nil: it listens. Returns 1 if nothing was known of it.
 local function listen(gateway, leavingMs)
-  redis.call('HDEL', key.gatewaysSilent, gateway)
-  local state = leavingMs and 'leaving ' .. nowMs .. ' ' .. math.floor(nowMs - leavingMs) or 'listening ' .. nowMs
-  return redis.call('HSET', key.gateways, gateway, state)
+  return write(gateway, { heardMs = nowMs, leftMs = leavingMs and math.floor(nowMs - leavingMs) })
 end
 
--- When a gateway last said that it listens or leaves; nil: it has not begun to listen.
-local function spokeAtMs(state)
-  return tonumber(string.match(state, '^l%l+ing (%d+)'))
+local function hasSpoken(has)
+  return has.heardMs and nowMs - has.heardMs < timing.gatewayReturnMs
 end
 
-local function hasSpoken(state)
-  local atMs = spokeAtMs(state)
-  return atMs and nowMs - atMs < timing.gatewayReturnMs
+local function isListening(gateway, has)
+  return hasSpoken(has) and not has.leftMs and isThere(gateway)
 end
 
--- When a gateway began to leave; nil: it does not leave.
-local function leftAtMs(state)
-  return tonumber(string.match(state, '^leaving %d+ (%d+)$'))
+local function isKnown(gateway)
+  return redis.call('SISMEMBER', key.gateways, gateway) == 1
 end
 
--- Since when a gateway decides how it begins; nil: it does not decide.
-local function decidingSinceMs(state)
-  return tonumber(string.match(state, '^deciding (%d+)$'))
+local function all()
+  local states = {}
+  for _, gateway in ipairs(redis.call('SMEMBERS', key.gateways)) do states[gateway] = read(gateway) end
+  return states
 end
 
-local function isLeaving(state)
-  return string.find(state, '^leaving ') ~= nil
-end
-
-local function isListening(gateway, state)
-  return hasSpoken(state) and not isLeaving(state) and isThere(gateway)
-end
-
--- Each gateway and its state. `forgotten`: a Redis that lost its data still has the connection of that gateway.
-local function states()
-  local states = Rollout.fieldsOf(key.gateways)
+-- Also those of which a Redis that lost its data has only the connection.
+local function allConnected()
+  local states = all()
   for _, channel in ipairs(redis.call('PUBSUB', 'CHANNELS', key.gateway .. '*')) do
     local gateway = string.sub(channel, #key.gateway + 1)
-    states[gateway] = states[gateway] or 'forgotten'
+    states[gateway] = states[gateway] or {}
   end
   return states
 end
@@ -63,20 +77,19 @@ local function isOlderHeard()
 end
 
 -- `there`; `silent`: it may connect again, or only its subscription is late; `gone`: it had the time to do so.
-local function whereIs(gateway, state)
+local function whereIs(gateway, has)
+  local name = key.gatewayState .. gateway
   if isThere(gateway) then
-    redis.call('HDEL', key.gatewaysSilent, gateway)
+    redis.call('HDEL', name, 'silentSinceMs')
     return 'there'
   end
-  redis.call('HSETNX', key.gatewaysSilent, gateway, nowMs)
-  local sinceMs = tonumber(redis.call('HGET', key.gatewaysSilent, gateway))
-  return (hasSpoken(state) or nowMs - sinceMs < timing.gatewayReturnMs) and 'silent' or 'gone'
+  if redis.call('HSETNX', name, 'silentSinceMs', nowMs) == 1 then has.silentSinceMs = nowMs end
+  return (hasSpoken(has) or nowMs - has.silentSinceMs < timing.gatewayReturnMs) and 'silent' or 'gone'
 end
 
 local function forget(gateway)
-  redis.call('HDEL', key.gateways, gateway)
-  redis.call('HDEL', key.gatewaysSilent, gateway)
-  redis.call('DEL', key.inHand .. gateway)
+  redis.call('SREM', key.gateways, gateway)
+  redis.call('DEL', key.gatewayState .. gateway, key.inHand .. gateway)
 end
 
 -- Discards a rollout of an E2B client that may have lost a request. A rollout without a call has nothing to lose: its client has no
@@ -101,14 +114,14 @@ end
 -- gateway that has it in hand is not there or does not speak, or no gateway knows yet whether it is the only one.
 local function isDoubtful(id, own)
   local isUndecided, hasListener = false, false
-  for gateway, state in pairs(Rollout.fieldsOf(key.gateways)) do
+  for gateway, has in pairs(all()) do
     local isAbsent = not isThere(gateway)
-    if isListening(gateway, state) then
+    if isListening(gateway, has) then
       hasListener = true
-    elseif not isAbsent and not spokeAtMs(state) then
+    elseif not isAbsent and not has.heardMs then
       isUndecided = true
     end
-    local mayBeLost = gateway ~= own and (isAbsent or not hasSpoken(state))
+    local mayBeLost = gateway ~= own and (isAbsent or not hasSpoken(has))
     if mayBeLost and redis.call('SISMEMBER', key.inHand .. gateway, id) == 1 then return true end
   end
   return isUndecided and not hasListener
@@ -129,12 +142,14 @@ end
 
 return {
   isThere = isThere,
+  read = read,
+  decide = decide,
+  sweep = sweep,
   listen = listen,
-  leftAtMs = leftAtMs,
-  decidingSinceMs = decidingSinceMs,
   isListening = isListening,
-  isLeaving = isLeaving,
-  states = states,
+  isKnown = isKnown,
+  all = all,
+  allConnected = allConnected,
   isOlderHeard = isOlderHeard,
   whereIs = whereIs,
   forget = forget,
