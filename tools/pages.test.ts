@@ -20,11 +20,19 @@ test('the comparison says of every alternative first what it does better', () =>
 });
 
 // Pages whose tables are for look-up; older pages join as they are reworded.
-test.each(['README.md', 'compare.md', 'install.md', 'commands.md'])(
-  'no cell of a table in %s is above 160 characters',
-  (page) => {
-    const cells = [...read(page).matchAll(/^\|.*\|$/gm)].flatMap(([row]) => row.split(' | '));
-    expect(cells.length).toBeGreaterThan(5);
-    expect(cells.filter((cell) => cell.length > 160)).toEqual([]);
-  },
-);
+test.each([
+  'README.md',
+  'commands.md',
+  'compare.md',
+  'environments.md',
+  'environments/data.md',
+  'environments/graders.md',
+  'environments/images.md',
+  'environments/tools.md',
+  'install.md',
+  'managed-redis.md',
+])('no cell of a table in %s is above 160 characters', (page) => {
+  const cells = [...read(page).matchAll(/^\|.*\|$/gm)].flatMap(([row]) => row.slice(2, -2).split(' | '));
+  expect(cells.length).toBeGreaterThan(5);
+  expect(cells.filter((cell) => cell.length > 160)).toEqual([]);
+});

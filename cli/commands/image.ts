@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { type Unpacked, unpackImage } from '../image/unpack.ts';
 import { bytes } from '../print/amounts.ts';
 import { show, type Terminal } from '../print/terminal.ts';
+import { docsPage } from '#src/platform/docs.ts';
 
 type UnpackOptions = { readonly to?: string; readonly json: boolean };
 
@@ -16,7 +17,7 @@ export function addImageCommand(program: Command, terminal: Terminal): void {
     .option('--json', 'print data instead of text', false)
     .addHelpText(
       'after',
-      '\nNeeds no fleet. Run it as root to keep the owners of files. See docs/clients/harbor.md.',
+      `\nNeeds no fleet. Run it as root to keep the owners of files. See ${docsPage('clients/harbor.md')}.`,
     )
     .action(async (file: string, { to, json }: UnpackOptions) => {
       const folder = resolve(to ?? folderFor(file));

@@ -12,6 +12,7 @@ import {
   withRowOptions,
   usualEnvironments,
 } from './options.ts';
+import { docsPage } from '#src/platform/docs.ts';
 
 type LadderOptions = ReadingOptions &
   RowOptions & {
@@ -28,7 +29,7 @@ export function addLadderCommand(program: Command, terminal: Terminal): void {
     .option('--at-once <rollouts>', 'rollouts at the same time', '8')
     .addHelpText(
       'after',
-      '\nPolicies are in NAME/policies.yaml next to the environment; docs/proving.md describes how to write them.',
+      `\nPolicies are in NAME/policies.yaml next to the environment; ${docsPage('proving.md')} describes how to write them.`,
     );
   withReadingOptions(withRowOptions(command)).action(async (environment: string, options: LadderOptions) => {
     const plan = {

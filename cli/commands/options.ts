@@ -5,6 +5,7 @@ import { CommandError } from '../command-error.ts';
 import { programs } from '../fleet/programs.ts';
 import { defaultStateFolder } from '../fleet/state-folder.ts';
 import { readRows, type RowChoice } from '../proving/rows.ts';
+import { docsPage } from '#src/platform/docs.ts';
 
 const folderName = 'environments';
 
@@ -38,7 +39,10 @@ export type RowOptions = { readonly items?: string; readonly split?: Split; read
 /** What every command that plays on rows may be told of them. */
 export function withRowOptions(command: Command): Command {
   return command
-    .option('--items <file>', 'dataset rows, JSONL (default: the environment’s own, see docs/proving.md)')
+    .option(
+      '--items <file>',
+      `dataset rows, JSONL (default: the environment’s own, see ${docsPage('proving.md')})`,
+    )
     .addOption(
       new Option('--split <split>', 'rows of the environment’s dataset (default: eval)').choices(splits),
     )

@@ -9,6 +9,7 @@ import { mustBeIn, splitRows } from '../proving/rows.ts';
 import { describeOverlap, type Overlap, overlapOf } from '../rows/overlap.ts';
 import { checkRows, takenBy, type Trainer, trainers, type Written, writtenFor } from '../rows/trainers.ts';
 import { usualEnvironments } from './options.ts';
+import { docsPage } from '#src/platform/docs.ts';
 
 type RowsOptions = {
   readonly split: Split;
@@ -26,7 +27,10 @@ export function addRowsCommand(program: Command, terminal: Terminal): void {
     .addOption(new Option('--for <trainer>', 'the trainer’s format').choices(trainers).makeOptionMandatory())
     .option('--out <path>', 'a file, or for harbor a folder (default: standard output)')
     .option('--environments <folder>', 'folder of environment files', usualEnvironments)
-    .addHelpText('after', '\nNeeds no fleet. docs/proving.md describes the formats, and what no model reads.')
+    .addHelpText(
+      'after',
+      `\nNeeds no fleet. ${docsPage('proving.md')} describes the formats, and what no model reads.`,
+    )
     .action(async (name: string, { split, for: trainer, out, environments }: RowsOptions) => {
       const environment = await datasetIn(environments, name);
       const { dataset } = environment;
@@ -46,7 +50,11 @@ async function datasetIn(folder: string, name: string): Promise<Environment & { 
   const found = await mustBeIn(folder, name);
   const { dataset } = found;
   if (dataset !== undefined) return { ...found, dataset };
-  throw new CommandError(`${name} names no dataset`, 'yours', 'write one into its YAML; see docs/proving.md');
+  throw new CommandError(
+    `${name} names no dataset`,
+    'yours',
+    `write one into its YAML; see ${docsPage('proving.md')}`,
+  );
 }
 
 /** Only where both splits are named and at hand can they be compared. */

@@ -15,6 +15,7 @@ import {
   withRowOptions,
   usualEnvironments,
 } from './options.ts';
+import { docsPage } from '#src/platform/docs.ts';
 
 type Options = ReadingOptions &
   RowOptions & {
@@ -71,7 +72,7 @@ export function addStudyCommand(program: Command, terminal: Terminal): void {
     .option('--open', 'open the report', false)
     .addHelpText(
       'after',
-      '\nPlays 40 rows of the training split, if the environment names one (--rows, --split). docs/study.md explains the report.',
+      `\nPlays 40 rows of the training split, if the environment names one (--rows, --split). ${docsPage('study.md')} explains the report.`,
     );
   withReadingOptions(withRowOptions(command)).action(async (environment: string, options: Options) => {
     const study = await conductStudy(planOf(environment, options), terminal);

@@ -4,6 +4,7 @@ import { Value } from 'typebox/value';
 import { FleetAnswer } from '#src/protocol/native/fleet.ts';
 import type { HttpClient } from '../gateway/http-client.ts';
 import { type Finding, note, ok, problem } from './finding.ts';
+import { docsPage } from '#src/platform/docs.ts';
 
 /** Of `/readyz`: what is decided on. */
 const Ready = Type.Object({
@@ -39,7 +40,7 @@ export async function examineFleet(client: HttpClient, version: string): Promise
     ];
   return [
     ...ready.missing.map(({ name, reason }) =>
-      problem('gateway', `${name}: ${reason ?? 'missing'}`, 'docs/operators.md, and its log'),
+      problem('gateway', `${name}: ${reason ?? 'missing'}`, `${docsPage('operators.md')}, and its log`),
     ),
     ...examineRedis(ready.fleet_state),
     ready.environments.trouble === null

@@ -11,6 +11,7 @@ import { onStage, type Proof } from '../proving/stage.ts';
 import { gradeUntouched } from '../proving/training-job.ts';
 import { judgeLadder, meanOf, type Rung } from './judge.ts';
 import { completed, loadPolicies, policiesFile, type Policy, type Secrets } from './policies.ts';
+import { docsPage } from '#src/platform/docs.ts';
 
 type LadderPlan = {
   readonly environment: string;
@@ -83,7 +84,7 @@ export async function whatIsPlayed(
   throw new CommandError(
     `${environment} has no policy to play`,
     'yours',
-    `write ${file}, or give each row corral: {reference, cheating}; see docs/proving.md`,
+    `write ${file}, or give each row corral: {reference, cheating}; see ${docsPage('proving.md')}`,
   );
 }
 

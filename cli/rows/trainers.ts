@@ -4,6 +4,7 @@ import { graderLeaves, referenceOf } from '#src/model/grader-leaves.ts';
 import type { Item, Json } from '#src/model/grader.ts';
 import { CommandError } from '../command-error.ts';
 import type { Row } from '../proving/rows.ts';
+import { docsPage } from '#src/platform/docs.ts';
 
 /** Whose rows are written; each as the adapter of docs/clients/ reads them, or the platform. */
 export const trainers = ['rft', 'trl', 'verifiers', 'harbor'] as const;
@@ -30,7 +31,7 @@ export function writtenFor(trainer: Trainer, rows: readonly Row[], environment: 
     throw new CommandError(
       `${environment.name} has no prompt, and a trainer needs to know what the model is asked`,
       'yours',
-      'write dataset: {prompt: TEXT} into its YAML; see docs/proving.md',
+      `write dataset: {prompt: TEXT} into its YAML; see ${docsPage('proving.md')}`,
     );
   }
   const asked = rows.map(({ item }) => ({ item, messages: messagesOf(prompt, item) }));

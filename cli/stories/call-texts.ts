@@ -6,6 +6,7 @@ import { visibleLines } from '#src/model/visible-text.ts';
 import type { KeptText } from '#src/ports/fleet/calls.ts';
 import type { RolloutStory } from '#src/reports/rollout-story.ts';
 import { indented } from './screen.ts';
+import { docsPage } from '#src/platform/docs.ts';
 
 export type StoryTexts = {
   /** Where they were read. */
@@ -64,7 +65,7 @@ export function describeTexts({ folder, calls, missing }: StoryTexts): string {
       : [
           '',
           indented(
-            `${missing.length} calls have no kept text in ${folder}: see keep in docs/environments.md`,
+            `${missing.length} calls have no kept text in ${folder}: see keep in ${docsPage('environments.md')}`,
           ),
         ];
   return ['', 'texts of its calls', ...lines, ...more].join('\n');

@@ -1,6 +1,7 @@
 import { duration } from '../print/amounts.ts';
 import { counted, enoughSpread, percent, shown, subjectRules } from './advice-on-subject.ts';
 import type { Advice, Looked } from './found.ts';
+import { docsPage } from '#src/platform/docs.ts';
 
 /*
  * What a person should do about it, one entry for each thing that was looked at: what was found, and what follows. Bounds are
@@ -121,7 +122,7 @@ function adviceOnBurst({ burst }: Looked): Advice | null {
     topic: 'burst',
     weight: 'good',
     found,
-    todo: `have ${assumed.rolloutsPerStep} sandboxes (pool: max), some of them warm, and see docs/capacity.md`,
+    todo: `have ${assumed.rolloutsPerStep} sandboxes (pool: max), some of them warm, and see ${docsPage('capacity.md')}`,
   };
 }
 

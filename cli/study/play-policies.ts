@@ -11,6 +11,7 @@ import { withParts } from './read-run.ts';
 import { itemName, type StudiedRollout, type Subject } from './rollout.ts';
 import type { CountTokens } from './tokens.ts';
 import { type Recording, recording } from './wire-record.ts';
+import { docsPage } from '#src/platform/docs.ts';
 
 export type Playing = {
   readonly environment: string;
@@ -37,7 +38,7 @@ export function chosenPolicies(all: readonly Policy[], names: readonly string[])
       ? names.flatMap((name) => all.filter((policy) => policy.name === name))
       : all.filter(({ kind }) => kind === 'naive' || kind === 'good');
   if (chosen.length > 0) return chosen;
-  const next = `write some into NAME/policies.yaml (docs/proving.md), name one with --policy (${there}), or study a model or a run`;
+  const next = `write some into NAME/policies.yaml (${docsPage('proving.md')}), name one with --policy (${there}), or study a model or a run`;
   throw new CommandError('there is no policy of kind naive or good to study', 'yours', next);
 }
 

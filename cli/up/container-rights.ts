@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { CommandError } from '../command-error.ts';
+import { docsPage } from '#src/platform/docs.ts';
 
 /** What the kernel says of a container's first process. */
 export type ContainerFacts = {
@@ -59,7 +60,7 @@ export function requireContainerRights(variables: Variables): void {
   throw new CommandError(
     'this container has too few rights to make sandboxes',
     'yours',
-    `start it with ${missing.join(' and ')}, or with --privileged, which also lets limits hold: docs/one-machine.md`,
+    `start it with ${missing.join(' and ')}, or with --privileged, which also lets limits hold: ${docsPage('one-machine.md')}`,
   );
 }
 

@@ -8,9 +8,15 @@ import { loadEnvironments, loadPolicy } from './load-environments.ts';
 import { EnvironmentSchema, ToolSchema } from './schema/environment.ts';
 import { SandboxSchema } from './schema/sandbox.ts';
 
-// docs/environments.md is what authors believe, so what it shows is loaded and what it lists is compared.
+// docs/environments.md and the pages below it are what authors believe, so what they show is loaded and what they list is compared.
 
-const page = await readFile(join(import.meta.dirname, '../../docs/environments.md'), 'utf8');
+const docs = join(import.meta.dirname, '../../docs');
+const pages = [
+  'environments.md',
+  ...['tools', 'graders', 'data', 'images', 'demands'].map((name) => `environments/${name}.md`),
+];
+const texts = await Promise.all(pages.map((name) => readFile(join(docs, name), 'utf8')));
+const page = texts.join('\n');
 const snippets = [...page.matchAll(/^```yaml\n([\s\S]*?)^```$/gm)].map(([, yaml = '']) => yaml);
 const isPolicy = (yaml: string) => yaml.startsWith('# policy.yaml');
 

@@ -6,6 +6,7 @@ import {
   type Timings,
 } from '../model/timings.ts';
 import type { ConfigReader } from './config.ts';
+import { docsPage } from './docs.ts';
 
 const variable = 'CORRAL_TIMINGS';
 const example = '{"requestHoldMs": 300000}';
@@ -16,13 +17,15 @@ export function readTimings(read: ConfigReader): Timings {
   if (text === null) return productionTimings;
   const changes = parse(text);
   if (changes === null) {
-    read.mistake(`${variable} is ${text}, not JSON such as ${example}; docs/timings.md lists the names`);
+    read.mistake(
+      `${variable} is ${text}, not JSON such as ${example}; ${docsPage('timings.md')} lists the names`,
+    );
     return productionTimings;
   }
   const wrong = Object.entries(changes).filter(([name, value]) => !isTiming(name, value));
   for (const [name, value] of wrong)
     read.mistake(
-      `${variable} has ${JSON.stringify({ [name]: value })}: use a name of docs/timings.md with whole milliseconds from 1`,
+      `${variable} has ${JSON.stringify({ [name]: value })}: use a name of ${docsPage('timings.md')} with whole milliseconds from 1`,
     );
   const timings = { ...productionTimings, ...changes } as Timings;
   if (wrong.length === 0) for (const each of timingMistakes(timings)) read.mistake(`${variable}: ${each}`);

@@ -160,11 +160,15 @@ const environments = strict({
   image: strict({ ...image, folder: Type.String({ pattern: '^/' }) }),
 });
 
+/** It stands between quotes or bare in a file of YAML. */
+const place = Type.String({ pattern: '^[A-Za-z0-9._~:/?#@%&=+-]+$' });
+
 const values = strict({
   // Helm hands them on to every chart.
   global: Type.Object({ imageRegistry: text }),
   fleet: Type.String({ pattern: '^(|[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?)$' }),
   nameOverride: text,
+  docs: place,
   image: strict({ ...ownImage, pullPolicy: choice('Always', 'IfNotPresent', 'Never'), pullSecrets: names }),
   sandboxd: strict({
     delivery: choice('initContainer', 'imageVolume', 'baked'),
@@ -203,8 +207,7 @@ const values = strict({
       labels: texts,
       lostRollouts: objective,
       toolCalls: objective,
-      // It stands between quotes or bare in a file of YAML.
-      runbooks: Type.String({ pattern: '^[A-Za-z0-9._~:/?#@%&=+-]+$' }),
+      runbooks: Type.Union([Type.Literal(''), place]),
     }),
     dashboards: strict({ enabled: flag, labels: texts, folder: text }),
   }),

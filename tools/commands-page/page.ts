@@ -5,7 +5,7 @@ const head = `<!-- Written by tools/write-commands-page.ts from cli/. Change the
 
 # Commands
 
-In a checkout a command is \`npm run corral -- COMMAND\`. An installed release has \`corral COMMAND\`. Every command takes \`--json\`.
+In a checkout a command is \`npm run corral -- COMMAND\`, or \`bin/corral COMMAND\`, which prints nothing else. An installed release has \`corral COMMAND\`. Every command takes \`--json\`.
 
 Scripts of the checkout:
 

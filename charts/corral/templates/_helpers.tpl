@@ -207,3 +207,8 @@ template:
         securityContext:
           {{- include "corral.containerSecurity" .root | nindent 10 }}
 {{- end -}}
+
+{{/* Where the pages of docs are. A release whose values were reused from an older chart has none. */}}
+{{- define "corral.docs" -}}
+{{- trimSuffix "/" (.Values.docs | default "docs") -}}
+{{- end }}

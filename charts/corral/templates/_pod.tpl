@@ -6,6 +6,9 @@ same fleet state, keys and environments.
 {{- define "corral.env" -}}
 {{- $redis := .Values.redis -}}
 - { name: CORRAL_FLEET, value: {{ include "corral.fleet" . | quote }} }
+{{- if ne (include "corral.docs" .) "docs" }}
+- { name: CORRAL_DOCS, value: {{ include "corral.docs" . | quote }} }
+{{- end }}
 {{- if $redis.bundled.enabled }}
 - { name: CORRAL_REDIS, value: "redis://{{ include "corral.fleet" . }}-redis.{{ .Release.Namespace }}.svc:6379/0" }
 - { name: CORRAL_REDIS_PASSWORD_FILE, value: /etc/corral/redis/password }

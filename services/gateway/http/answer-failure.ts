@@ -3,6 +3,7 @@ import { asFailure, Failure } from '#src/failure/failure.ts';
 import { failureToHttp } from '#src/failure/http.ts';
 import type { Face } from '#src/model/face.ts';
 import type { FailedRequest } from '../core-interface.ts';
+import { docsPage } from '#src/platform/docs.ts';
 
 /** Hears of every request that was not answered with a result. */
 export type FailureListener = (face: Face, failed: FailedRequest) => void;
@@ -54,7 +55,7 @@ type HttpError = Error & {
   readonly validation?: unknown;
 };
 
-const nextStep = 'correct the request; docs/trainers.md and /openapi.json show its shape';
+const nextStep = `correct the request; ${docsPage('trainers.md')} and /openapi.json show its shape`;
 
 /** Whatever a route, a hook or the framework threw, in the words of the failure table. */
 function failureOf(thrown: unknown): Failure {

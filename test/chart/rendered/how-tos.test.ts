@@ -59,6 +59,9 @@ test('an Ingress keeps the annotations of the chart next to those of cert-manage
   });
 });
 
+const namesOf = (objects: readonly Rendered[]) =>
+  objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+
 const Application = Type.Object({
   spec: Type.Object({
     source: Type.Object({
@@ -66,9 +69,6 @@ const Application = Type.Object({
     }),
   }),
 });
-
-const names = (objects: readonly Rendered[]) =>
-  objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
 
 describe('the Application of Argo CD', () => {
   const [, manifest = ''] = blocksOf('gitops.md');
@@ -83,8 +83,8 @@ describe('the Application of Argo CD', () => {
     const withoutPreflight = (await rendered()).filter(
       ({ metadata }) => metadata.name !== 'research-preflight',
     );
-    expect(names(withoutPreflight)).toEqual(
-      names(fromPage.filter(({ metadata }) => metadata.name !== 'research-preflight')),
+    expect(namesOf(withoutPreflight)).toEqual(
+      namesOf(fromPage.filter(({ metadata }) => metadata.name !== 'research-preflight')),
     );
   });
 
@@ -115,4 +115,21 @@ test('the release of Flux has the fields of its kind, and waits longer than gate
     kind: 'HelmRelease',
     spec: { timeout: '15m', test: { enable: true } },
   });
+});
+
+const dashboard = (objects: readonly Rendered[]) =>
+  JSON.stringify(oneOf(objects, 'ConfigMap', 'lab-dashboard-whose-failure')['data']);
+const gateway = (objects: readonly Rendered[]) => JSON.stringify(oneOf(objects, 'Deployment', 'lab-gateway'));
+
+test('the address of the docs is in dashboards and in error bodies, and nowhere if it is not given', async () => {
+  const own = 'docs: https://docs.example.com/corral/\nmonitoring: { dashboards: { enabled: true } }\n';
+  const [given, usual] = [
+    await renderValues(own),
+    await renderValues('monitoring: { dashboards: { enabled: true } }\n'),
+  ];
+  expect(dashboard(given)).toContain('https://docs.example.com/corral/failures.md');
+  expect(dashboard(given)).not.toMatch(/[^/a-z]docs\/failures\.md/);
+  expect(dashboard(usual)).toContain(' docs/failures.md');
+  expect(gateway(given)).toContain('{"name":"CORRAL_DOCS","value":"https://docs.example.com/corral"}');
+  expect(gateway(usual)).not.toContain('CORRAL_DOCS');
 });

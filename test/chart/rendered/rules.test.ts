@@ -34,6 +34,11 @@ test('objectives are the installation’s own, also given as a text', async () =
   expect(await renderedRules(...changes)).toEqual(rulesWith({ lostRollouts: '0.0005', toolCalls: '0.02' }));
 });
 
+test('runbooks are below the address of the docs, unless they have one of their own', async () => {
+  const docs = ['--set', 'docs=https://docs.example.com/', '--set', 'monitoring.rules.runbooks='];
+  expect(await renderedRules(...docs)).toEqual(rulesWith({ runbooks: 'https://docs.example.com/runbooks' }));
+});
+
 test('who asks for no rules gets none', async () => {
   expect((await render('minimal')).filter(({ kind }) => kind === 'PrometheusRule')).toEqual([]);
 });

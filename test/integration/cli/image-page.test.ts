@@ -50,7 +50,7 @@ beforeEach(() => {
 afterEach(() => rmSync(base, { recursive: true }));
 
 describe.each([
-  ['environments.md', 'fix-git', 2],
+  ['environments/images.md', 'fix-git', 2],
   ['clients/harbor.md', 'NAME', 1],
 ])('the commands of %s', (page, name, count) => {
   test('keep the files of an image and its ENV, WORKDIR and USER', () => {
@@ -69,8 +69,8 @@ describe.each([
   });
 });
 
-test('the configuration that environments.md shows can be used', () => {
-  const shown = blocksOf('environments.md', 'json').filter((block) => block.includes('WorkingDir'));
+test('the configuration that environments/images.md shows can be used', () => {
+  const shown = blocksOf('environments/images.md', 'json').filter((block) => block.includes('WorkingDir'));
   expect(shown.map(parseImageConfig)).toEqual([
     { env: { PATH: '/opt/venv/bin:/usr/bin:/bin' }, workdir: '/app', user: 'dev' },
   ]);
