@@ -1,7 +1,6 @@
 import { secondRunOf } from '#src/calls/work.ts';
 import { callId } from '#src/model/ids.ts';
 import { backendFailedExit, probeEveryMs } from '../environment.ts';
-import type { RecordedProbe } from '../processes/backend.ts';
 import type { Execution } from '../sandbox/truth.ts';
 import type { Request } from '../trainer/ledger.ts';
 import type { World } from '../world.ts';
@@ -44,7 +43,7 @@ export const dependencies: Readonly<Record<string, Invariant>> = {
         if (verdict.kind !== 'discard' || verdict.code !== 'dependency_failed') continue;
         const reports = world.truth.executionsOf(key).filter(isReport);
         if (reports.length === 0) return `${key} was discarded, and no call of it reported anything`;
-        if (verdict.suspected === undefined && !reports.some((one) => wasSeen(world.backend.recorded, one)))
+        if (verdict.suspected === undefined && !reports.some((one) => wasSeen(world, one)))
           return `${key} was discarded without a mark, and no probe saw its backend fail`;
       }
       return null;
@@ -87,9 +86,10 @@ const onItsWayMs = 8_000;
 /** The last probe before a call counts if it is no older. */
 const recentMs = probeEveryMs + 1_000;
 
-function wasSeen(probes: readonly RecordedProbe[], { startedMs, endedMs }: Execution): boolean {
+/** From when it was first sent: two gateways may send it for a minute before its sandbox takes a connection. */
+function wasSeen({ backend, ledger }: World, { call, startedMs, endedMs }: Execution): boolean {
+  const sent = ledger.requests.filter((one) => call === one.call || call === secondRunOf(callId(one.call)));
+  const sinceMs = Math.min(startedMs, ...sent.map(({ sentMs }) => sentMs)) - recentMs - onItsWayMs;
   const untilMs = (endedMs ?? startedMs) + probeEveryMs + onItsWayMs;
-  return probes.some(
-    (probe) => probe.failed && isWithin(probe.beganMs, startedMs - recentMs - onItsWayMs, untilMs),
-  );
+  return backend.recorded.some((probe) => probe.failed && isWithin(probe.beganMs, sinceMs, untilMs));
 }
