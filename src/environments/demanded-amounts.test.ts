@@ -122,8 +122,12 @@ describe('a demand that the pool has no room for, even if its task is the only o
   });
 
   test('is no demand up to the environment’s own amounts, whatever its pool', () => {
-    expect(decide(places(1), { pool: { ...pool, max: 0 } }).unmet).toEqual([]);
-    expect(decide(places(2), { pool: { ...pool, max: 0 } }).unmet).toHaveLength(1);
+    expect(decide(places(1), { pool: { ...pool, max: 1 } }).unmet).toEqual([]);
+    expect(decide(places(2), { pool: { ...pool, max: 1 } }).unmet).toHaveLength(1);
+  });
+
+  test('waits like all others while its pool is stopped', () => {
+    expect(decide(places(2), { pool: { ...pool, max: 0 } }).unmet).toEqual([]);
   });
 });
 

@@ -21,6 +21,8 @@ export function aboveItsPool(environment: Pooled, amounts: DemandedAmounts): Unm
   const raised = raiseAmounts<TemplateBody>(template, amounts);
   if (raised === template) return null;
   const most = ceilings?.poolMax ?? pool.max;
+  // A pool that is stopped keeps all its rollouts waiting.
+  if (most === 0) return null;
   const share = shareOfGraders(pool, most);
   const weight = weightOf(template, raised);
   const forGraders = placesForGraders(environment, raised, share);

@@ -25,7 +25,7 @@ import {
   gradingCall,
   untilGraded,
 } from './run-command-grader.ts';
-import { mostStarvedMs } from './starved-clock.ts';
+import { maxPauseMs } from './paused-clock.ts';
 import { maybePolicy, PolicyBrokeIt } from './still-there.ts';
 
 export type ElsewhereDeps = ObtainDeps & {
@@ -58,7 +58,7 @@ export async function gradeElsewhere(
   if (artifacts.kind === 'bad') return badEnd(artifacts.how, artifacts.reason);
   const graded = { job, leaf, rollout, files: artifacts.files };
   const tries = noneFailed();
-  const until = job.deadline.earlier(leaf.timeoutMs + mostStarvedMs(job.environment, leaf) + aroundGraderMs);
+  const until = job.deadline.earlier(leaf.timeoutMs + maxPauseMs(job.environment, leaf) + aroundGraderMs);
   try {
     const attempt = () => gradeInOne(deps, graded, until);
     const end = await retrying(deps, retryPolicies.graderSandbox, attempt, { until, tries });

@@ -13,7 +13,7 @@ import {
 } from '../protocol/sandboxd/wire.ts';
 import type { CommandEnd, CommandGrade, Leaf } from './graders/evaluation.ts';
 import type { GradeJob } from './job.ts';
-import { mostStarvedMs } from './starved-clock.ts';
+import { maxPauseMs } from './paused-clock.ts';
 import { PolicyBrokeIt, type TroubleDeps, whileItStands } from './still-there.ts';
 
 export type CommandGraderDeps = TroubleDeps & {
@@ -82,8 +82,8 @@ export function gradingCall(
   const files = { ...leaf.files, ...filesOfRow(leaf, item) };
   const told = rollout !== null && { rollout };
   const action = { kind: 'grade', turn, argv, files, stdin: JSON.stringify(item), ...told } as const;
-  const starvation = { mostStarvedMs: mostStarvedMs(environment, leaf) };
-  return { call, request: { digest: call, action, timeoutMs, ...starvation, keepBytes } };
+  const pause = { maxPauseMs: maxPauseMs(environment, leaf) };
+  return { call, request: { digest: call, action, timeoutMs, ...pause, keepBytes } };
 }
 
 /** What a row says is looked up among the folders that the environment was read with: it is never a path. Throws `item_missing`. */
@@ -106,10 +106,10 @@ type CallRequestFiles = Extract<CallRequest['action'], { kind: 'grade' }>['files
 
 /** Polls until there is an answer. Only time in which sandboxd said that it runs counts: it may have begun late. */
 export async function untilGraded(
-  { timeoutMs, mostStarvedMs: starvedMs = 0 }: Pick<CallRequest, 'timeoutMs' | 'mostStarvedMs'>,
+  { timeoutMs, maxPauseMs: pauseMs = 0 }: Pick<CallRequest, 'timeoutMs' | 'maxPauseMs'>,
   ask: (waitMs: number, patience: () => AbortSignal) => Promise<CallAnswer | 'running'>,
 ): Promise<CallAnswer | 'running'> {
-  for (let leftMs = timeoutMs + starvedMs + aroundGraderMs; ; leftMs -= longestPollMs) {
+  for (let leftMs = timeoutMs + pauseMs + aroundGraderMs; ; leftMs -= longestPollMs) {
     const waitMs = Math.min(leftMs, longestPollMs);
     const answer = await ask(waitMs, () => AbortSignal.timeout(waitMs + answerGraceMs));
     if (answer !== 'running' || waitMs === leftMs) return answer;

@@ -37,6 +37,7 @@ const files: readonly RegExp[] = [
   /^(?:id_(?:rsa|dsa|ecdsa|ed25519)|ssh_host_.+_key)$/,
   /\.(?:key|p12|pfx|jks|keystore)$/,
   /^jmxremote\.password$/,
+  /^R(?:environ|profile)(?:\.site)?$/,
   /^g?shadow-?$/,
 ];
 

@@ -112,10 +112,10 @@ async function carryOut(
   { turns, queries, leftMs, live }: Places,
   cancel: AbortSignal,
 ): Promise<{ readonly result: CommandResult; readonly grade?: GradeTurn } | 'late'> {
-  const { action, timeoutMs, mostStarvedMs = 0, keepBytes, killAtOnce = false } = request;
+  const { action, timeoutMs, maxPauseMs = 0, keepBytes, killAtOnce = false } = request;
   if (action.kind === 'grade') {
     const { gradeTurn } = await import('../grading/turn.ts');
-    const limits = { timeoutMs, mostStarvedMs, keepBytes };
+    const limits = { timeoutMs, maxPauseMs, keepBytes };
     return turns.take(action.turn, cancel, (stop) => gradeTurn(deps, action, limits, stop));
   }
   if (action.kind === 'query') {

@@ -15,15 +15,15 @@ import {
   type StartedProcess,
   withRoom,
 } from './spawn-as.ts';
-import { type FairTime, fairTimeout } from './starvation.ts';
+import { fairTimeout, type Pauses } from './starvation.ts';
 
 export type CommandSpec = Omit<ProcessSpec, 'stdin'> & {
   /** UTF-8 text or bytes; absent = nothing to read. */
   readonly stdin: string | Buffer | undefined;
   /** From the command's own start; our time before it is not charged. */
   readonly timeoutMs: number;
-  /** Time in which the machine starves the sandbox does not count. */
-  readonly starvation?: Omit<FairTime, 'timeoutMs'>;
+  /** In these the time does not count. */
+  readonly pauses?: Pauses;
   /** Of each stream. */
   readonly keepBytes: number;
   /** No SIGTERM and no grace at the timeout. */
@@ -142,16 +142,14 @@ function exitOf({ child }: StartedProcess): Promise<Exit> {
 
 async function firstStop(
   exited: Promise<Exit>,
-  { timeoutMs, starvation }: Pick<CommandSpec, 'timeoutMs' | 'starvation'>,
+  { timeoutMs, pauses }: Pick<CommandSpec, 'timeoutMs' | 'pauses'>,
   cancel: AbortSignal,
 ): Promise<Stop> {
   const over = new AbortController();
   const signal = AbortSignal.any([cancel, over.signal]);
   // A loop that stood still runs late timers before it hears of exits: a command that ended in time has not timed out.
   const time =
-    starvation === undefined
-      ? sleep(timeoutMs, undefined, { signal })
-      : fairTimeout({ ...starvation, timeoutMs }, signal);
+    pauses === undefined ? sleep(timeoutMs, undefined, { signal }) : fairTimeout(timeoutMs, pauses, signal);
   const timedOut = time.then(
     () => afterReading('timed_out' as const),
     () => 'cancelled' as const,

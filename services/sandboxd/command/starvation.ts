@@ -2,90 +2,158 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { momentNow } from '../calls/background-time.ts';
+import { monotonicMs } from '../clock.ts';
 import type { Config } from '../config.ts';
 
 /*
- * A timeout counts wall time, and what it ends may be worth a score. On a busy machine it would end what has done nothing wrong. So the
- * clock of a grader, and of what it runs, stands still while the machine starves the sandbox: something in it waits for a processor,
- * and yet its group gets less than its CPU limit. A policy cannot bring that about by work of its own, which counts as got, nor by sleeping,
- * which waits for no processor.
+ * A timeout measures wall time, so a busy machine could time out a correct grader. The clock of a grader, and of the programs that it runs,
+ * pauses while the machine starves the sandbox. Three things must be true at once, so that a policy cannot pause it by work of its own:
+ * all of its busy threads wait for a processor, its group gets less than its CPU limit, and the machine has no idle processor.
  */
 
-/** The sandbox at one moment, in milliseconds. */
-export type Look = {
+/** In milliseconds. */
+export type CpuSample = {
   readonly atMs: number;
-  /** Processor time that its group has used. */
+  /** What the sandbox's group has used. */
   readonly usedMs: number;
-  /** How long each of its threads has waited for a processor (the second number of /proc/PID/task/TID/schedstat). */
-  readonly waitedMs: ReadonlyMap<string, number>;
+  /** What all processors of the machine together were idle. */
+  readonly idleMs: number;
+  /** For how long each thread of the sandbox ran, and waited for a processor. */
+  readonly threads: ReadonlyMap<string, ThreadTimes>;
 };
+type ThreadTimes = { readonly ranMs: number; readonly waitedMs: number };
 
-/** Null: this machine does not tell, and no time counts as starved. */
-export type TakeLook = () => Look | null;
+/**
+ * A thread that ran or waited for less than this share of the time is not busy. It bounds what a policy gains by threads that only wait:
+ * its work would have to stay below this share, which is as much as a pause of four timeouts gives back.
+ */
+const busyShare = 0.2;
 
-/** How long a clock may run by itself, and for how long it may stand still. */
-export type FairTime = {
-  readonly timeoutMs: number;
-  readonly mostStarvedMs: number;
-  readonly look: TakeLook;
-  /** Processors that the sandbox may use. */
-  readonly processors: number;
-};
+/** How much of the time between two samples the machine took from the sandbox: as much as from its busy thread that lost least. */
+export function starvedMs(before: CpuSample, now: CpuSample, processors: number): number {
+  const passedMs = now.atMs - before.atMs;
+  const waits = [...now.threads].flatMap(([thread, { ranMs, waitedMs }]) => {
+    const { ranMs: ranBefore = 0, waitedMs: waitedBefore = 0 } = before.threads.get(thread) ?? {};
+    const [ran, waited] = [ranMs - ranBefore, waitedMs - waitedBefore];
+    return ran + waited < busyShare * passedMs ? [] : [(passedMs * waited) / (ran + waited)];
+  });
+  if (waits.length === 0) return 0;
+  const unusedMs = passedMs - (now.usedMs - before.usedMs) / processors;
+  const fullMs = passedMs - (now.idleMs - before.idleMs);
+  return Math.max(0, Math.min(passedMs, ...waits, unusedMs, fullMs));
+}
 
-/** A look costs some hundred microseconds with the few threads of a grader, so this is below a thousandth of a processor. */
-const lookEveryMs = 500;
+/** A sample takes up to 10 ms, and all clocks of a grading share it. */
+const sampleEveryMs = 400;
+/** Between samples that are further apart nobody looked, so that time does not count. */
+const longestGapMs = 5_000;
 
-type Pause = (ms: number, signal: AbortSignal) => Promise<void>;
-const byTheClock: Pause = (ms, signal) => sleep(ms, undefined, { signal });
+/** How long the machine has starved this sandbox, from the first question on. */
+export class Starvation {
+  readonly #sample: () => CpuSample | null;
+  readonly #processors: number;
+  #last: CpuSample | null = null;
+  #totalMs = 0;
 
-/** Resolves when the time is over. Rejects with the signal's reason. */
-export async function fairTimeout(time: FairTime, signal: AbortSignal, pause = byTheClock): Promise<void> {
-  let [before, leftMs, mayStarveMs] = [time.look(), time.timeoutMs, time.mostStarvedMs];
-  if (before === null) return pause(leftMs, signal);
-  while (leftMs > 0) {
-    await pause(Math.min(lookEveryMs, leftMs), signal);
-    const now = time.look();
-    if (now === null) return pause(leftMs, signal);
-    const starved = Math.min(starvedMs(before, now, time.processors), mayStarveMs);
-    mayStarveMs -= starved;
-    leftMs -= now.atMs - before.atMs - starved;
-    before = now;
+  /** `sample`: null if this machine does not have the numbers; then no time counts. `processors`: that the sandbox may use. */
+  constructor(sample: () => CpuSample | null, processors: number) {
+    this.#sample = sample;
+    this.#processors = processors;
+  }
+
+  totalMs(nowMs: number): number {
+    const last = this.#last;
+    if (last !== null && nowMs - last.atMs < sampleEveryMs) return this.#totalMs;
+    const now = this.#sample();
+    if (last !== null && now !== null && now.atMs - last.atMs <= longestGapMs)
+      this.#totalMs += starvedMs(last, now, this.#processors);
+    this.#last = now;
+    return this.#totalMs;
   }
 }
 
-/** How much of the time between two looks the machine took from the sandbox. */
-export function starvedMs(before: Look, now: Look, processors: number): number {
-  const passedMs = now.atMs - before.atMs;
-  const waits = [...now.waitedMs].map(([thread, waitedMs]) => waitedMs - (before.waitedMs.get(thread) ?? 0));
-  const waitedMs = Math.max(0, ...waits);
-  const unusedMs = passedMs - (now.usedMs - before.usedMs) / processors;
-  return Math.max(0, Math.min(passedMs, waitedMs, unusedMs));
+/** For how long a clock may pause, from now on. */
+export class Pauses {
+  readonly #starvation: Starvation;
+  readonly #maxMs: number;
+  readonly #fromMs: number;
+
+  constructor(starvation: Starvation, maxMs: number, nowMs = monotonicMs()) {
+    this.#starvation = starvation;
+    this.#maxMs = maxMs;
+    this.#fromMs = starvation.totalMs(nowMs);
+  }
+
+  takenMs(nowMs: number): number {
+    return Math.min(this.#maxMs, this.#starvation.totalMs(nowMs) - this.#fromMs);
+  }
+
+  /** For a program that runs within this clock's time. */
+  within(maxMs: number, nowMs = monotonicMs()): Pauses {
+    return new Pauses(this.#starvation, Math.min(maxMs, this.#maxMs - this.takenMs(nowMs)), nowMs);
+  }
+}
+
+/** Sleeps as timers do, and reads a clock that only goes forward. */
+const realTime = {
+  nowMs: monotonicMs,
+  pause: (ms: number, signal: AbortSignal): Promise<unknown> => sleep(ms, undefined, { signal }),
+};
+
+/** Resolves when the time is over. Rejects with the signal's reason. */
+export async function fairTimeout(
+  timeoutMs: number,
+  pauses: Pauses,
+  signal: AbortSignal,
+  { nowMs, pause }: typeof realTime = realTime,
+): Promise<void> {
+  const endMs = nowMs() + timeoutMs;
+  for (;;) {
+    const leftMs = endMs + pauses.takenMs(nowMs()) - nowMs();
+    if (leftMs <= 0) return;
+    await pause(Math.min(leftMs, sampleEveryMs), signal);
+  }
 }
 
 /** Of the sandbox in which this process runs. */
-export const starvationOf = ({ cgroupCpu }: Pick<Config, 'cgroupCpu'>) => ({
-  processors: processorsOfSandbox(),
-  look: () => {
-    const moment = momentNow(cgroupCpu);
-    return moment && { ...moment, waitedMs: waitsOfThreads() };
-  },
-});
+export const starvationOf = ({ cgroupCpu }: Pick<Config, 'cgroupCpu'>): Starvation =>
+  new Starvation(() => sampleOf(cgroupCpu), processorsOfSandbox());
 
-/** A policy may have as many threads as its limit of processes; these take some 20 ms to look at. */
-const mostThreads = 1_000;
+function sampleOf(cgroupCpu: string | null): CpuSample | null {
+  const moment = momentNow(cgroupCpu);
+  const idleMs = idleOfMachine(textOf('/proc/stat'));
+  const threads = threadsNow();
+  return moment === null || idleMs === null || threads === null ? null : { ...moment, idleMs, threads };
+}
 
-function waitsOfThreads(): ReadonlyMap<string, number> {
-  const waits = new Map<string, number>();
+/** A unit of /proc/stat. The kernel converts to it, whatever its own clock is. */
+const tickMs = 10;
+
+/** From the line of all processors: idle, and idle while a disk works. */
+export function idleOfMachine(stat: string | null): number | null {
+  const line = stat?.split('\n').find((each) => each.startsWith('cpu '));
+  const [, , , , idle, waiting] = line?.split(/ +/) ?? [];
+  const ticks = Number(idle) + Number(waiting);
+  return Number.isFinite(ticks) ? ticks * tickMs : null;
+}
+
+/** No honest grader has as many; they would take too long to look at. */
+const mostThreads = 500;
+
+/** Without this process. Null: there are too many. */
+function threadsNow(): ReadonlyMap<string, ThreadTimes> | null {
+  const threads = new Map<string, ThreadTimes>();
   for (const pid of namesIn('/proc')) {
     if (!/^\d+$/.test(pid) || Number(pid) === process.pid) continue;
     for (const thread of namesIn(`/proc/${pid}/task`)) {
-      if (waits.size >= mostThreads) return waits;
+      if (threads.size >= mostThreads) return null;
       const path = `/proc/${pid}/task/${thread}`;
-      const nanoseconds = Number(textOf(`${path}/schedstat`)?.split(' ')[1]);
-      if (Number.isFinite(nanoseconds)) waits.set(path, nanoseconds / 1e6);
+      const [ranNs, waitedNs] = textOf(`${path}/schedstat`)?.split(' ').map(Number) ?? [];
+      if (ranNs !== undefined && waitedNs !== undefined)
+        threads.set(path, { ranMs: ranNs / 1e6, waitedMs: waitedNs / 1e6 });
     }
   }
-  return waits;
+  return threads;
 }
 
 const bandwidthFiles = ['/sys/fs/cgroup/cpu.max', '/sys/fs/cgroup/cpu/cpu.cfs_quota_us'] as const;

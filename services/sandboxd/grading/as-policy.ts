@@ -4,10 +4,10 @@ import { createServer, type Socket } from 'node:net';
 import { resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { starvationFactor } from '#src/protocol/sandboxd/wire.ts';
+import { maxPauseFactor } from '#src/protocol/sandboxd/wire.ts';
 import { commandEnv } from '../command/command-env.ts';
 import { endOutput, NotStarted, refusalAt, spawnWhenAble, type StartedProcess } from '../command/spawn-as.ts';
-import { fairTimeout, starvationOf } from '../command/starvation.ts';
+import { fairTimeout, type Pauses } from '../command/starvation.ts';
 import type { Config } from '../config.ts';
 import * as shape from '../http/shape.ts';
 import { killTree } from '../processes/kill-tree.ts';
@@ -33,7 +33,7 @@ const mostOutputBytes = 1024 ** 3;
 /** The grader's group may connect; its folder is closed to everybody else. */
 const socketMode = 0o660;
 
-export async function serveAsPolicy(grounds: Grounds, path: string): Promise<AsPolicySocket> {
+export async function serveAsPolicy(grounds: Served, path: string): Promise<AsPolicySocket> {
   const runs = new Runs(grounds);
   const sockets = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true }, (socket) => {
@@ -58,13 +58,13 @@ export async function serveAsPolicy(grounds: Grounds, path: string): Promise<AsP
  * wherever it hid, and only then the next begins.
  */
 class Runs {
-  readonly #grounds: Grounds;
+  readonly #grounds: Served;
   readonly #running = new Set<Promise<unknown>>();
   readonly #waiting: (() => void)[] = [];
   #sweeping = false;
   #closed = false;
 
-  constructor(grounds: Grounds) {
+  constructor(grounds: Served) {
     this.#grounds = grounds;
   }
 
@@ -151,6 +151,9 @@ function parseRequest(line: string): PolicyRequest {
   };
 }
 
+/** Where a grader's programs run, and the pauses of its clock: theirs are within these. */
+type Served = Grounds & { readonly pauses: Pauses };
+
 /** What it takes to start programs in this sandbox. */
 export type Grounds = {
   readonly config: Config;
@@ -173,7 +176,7 @@ const nothing = Buffer.alloc(0);
  * up. Then its whole tree is killed: what the policy's code left running shall not meet the grader's next step.
  */
 async function runAsPolicy(
-  deps: Grounds,
+  deps: Served,
   request: PolicyRequest,
   stdin: AsyncIterable<Uint8Array>,
   socket: Socket,
@@ -190,8 +193,8 @@ async function runAsPolicy(
   const over = new AbortController();
   const listening = setInterval(() => void socket.write(frame('stdout', nothing)), stillThereMs);
   const { timeoutMs } = request;
-  const time = { ...starvationOf(deps.config), timeoutMs, mostStarvedMs: starvationFactor * timeoutMs };
-  const timedOut = fairTimeout(time, over.signal).catch(() => undefined);
+  const pauses = deps.pauses.within(maxPauseFactor * timeoutMs);
+  const timedOut = fairTimeout(timeoutMs, pauses, over.signal).catch(() => undefined);
   const hungUp = once(socket, 'close', { signal: over.signal }).catch(() => undefined);
   const ending = await Promise.race([
     exitOf(started),

@@ -4,7 +4,7 @@ import type { GradeAction, GradeTurn } from '#src/protocol/sandboxd/wire.ts';
 import { nothingCaptured } from '../command/capture.ts';
 import { graderEnv, keptFromPolicy } from '../command/command-env.ts';
 import { type CommandResult, runCommand } from '../command/run-command.ts';
-import { starvationOf } from '../command/starvation.ts';
+import { Pauses, starvationOf } from '../command/starvation.ts';
 import { makeGraderFolder } from '../folders.ts';
 import { askHelper } from '../helper/run.ts';
 import { helperProcess } from '../helper/helper-process.ts';
@@ -17,7 +17,7 @@ import { type Grounds, serveAsPolicy } from './as-policy.ts';
 export type TurnLimits = {
   readonly timeoutMs: number;
   /** As in the request. */
-  readonly mostStarvedMs: number;
+  readonly maxPauseMs: number;
   readonly keepBytes: number;
 };
 export type TurnResult = { readonly result: CommandResult; readonly grade: GradeTurn };
@@ -54,16 +54,16 @@ async function runGrader(
   grounds: Grounds,
   folder: string,
   { argv, stdin, rollout }: GradeAction,
-  { mostStarvedMs, ...limits }: TurnLimits,
+  { maxPauseMs, ...limits }: TurnLimits,
   cancel: AbortSignal,
 ): Promise<CommandResult> {
   const { config, leaders } = grounds;
-  const socket = await serveAsPolicy(grounds, socketIn(folder));
+  const pauses = new Pauses(starvationOf(config), maxPauseMs);
+  const socket = await serveAsPolicy({ ...grounds, pauses }, socketIn(folder));
   try {
     const user = processUser(config, 'grader');
     const env = environmentIn(folder, grounds, rollout !== undefined);
-    const starvation = { ...starvationOf(config), mostStarvedMs };
-    return await runCommand({ argv, cwd: folder, env, user, stdin, starvation, ...limits }, leaders, cancel);
+    return await runCommand({ argv, cwd: folder, env, user, stdin, pauses, ...limits }, leaders, cancel);
   } finally {
     await socket.close();
   }

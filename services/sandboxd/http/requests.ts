@@ -91,7 +91,7 @@ export function parseCall(body: unknown): CallRequest {
     body,
     'the body',
   );
-  const { killAtOnce, startWithinMs, overtimeMs, mostStarvedMs } = start;
+  const { killAtOnce, startWithinMs, overtimeMs, maxPauseMs } = start;
   return {
     digest: shape.text(digest, 'digest'),
     action: parseAction(action),
@@ -107,9 +107,7 @@ export function parseCall(body: unknown): CallRequest {
     ...(startWithinMs === undefined
       ? {}
       : { startWithinMs: shape.whole(startWithinMs, 'startWithinMs', 0, longestMs) }),
-    ...(mostStarvedMs === undefined
-      ? {}
-      : { mostStarvedMs: shape.whole(mostStarvedMs, 'mostStarvedMs', 0, longestMs) }),
+    ...(maxPauseMs === undefined ? {} : { maxPauseMs: shape.whole(maxPauseMs, 'maxPauseMs', 0, longestMs) }),
     ...(overtimeMs === undefined ? {} : { overtimeMs: shape.whole(overtimeMs, 'overtimeMs', 1, longestMs) }),
   };
 }

@@ -332,10 +332,10 @@ export type CallRequest = {
   /** Counted from the command's own start. */
   readonly timeoutMs: number;
   /**
-   * Of a grade: for how long its clock may stand still while the machine starves the sandbox, because others use its processors. An older
-   * sandboxd ignores this, and its clock never stands still.
+   * Of a grade: for how long its clock may pause while the machine starves the sandbox. An older sandboxd ignores this: its clock never
+   * pauses.
    */
-  readonly mostStarvedMs?: number;
+  readonly maxPauseMs?: number;
   /** Bytes kept of each stream, half head, half tail. Hard cap {@link maxKeptBytes}. */
   readonly keepBytes: number;
   /**
@@ -362,10 +362,10 @@ export type CallRequest = {
 };
 
 /**
- * So many times its timeout the clock of a grader, or of a program that it runs, may stand still at most. A machine with five times the
- * work that it has processors for is a mistake of its operator's.
+ * Maximum pause of a grader's clock, as a multiple of its timeout. A machine with more than five times the work that it has processors for
+ * needs its operator.
  */
-export const starvationFactor = 4;
+export const maxPauseFactor = 4;
 
 /** As many calls as one life may have. Fleet state admits fewer to a rollout (`lib/call.lua`). */
 export const maxCallsOfLife = 4096;

@@ -53,8 +53,8 @@ class Client:
         needed_at: str | None = None,
         requires: Mapping[str, Any] | None = None,
     ) -> int:
-        """Announces a burst, so that its sandboxes are ready when it comes; how many are kept ready for it. `requires`: as its rollouts
-        have it."""
+        """Announces a burst, so that its sandboxes are ready when it comes; how many are kept ready for it. `requires`: the
+        same as its rollouts have."""
         body: dict[str, Any] = {"environment": environment}
         if count is not None:
             body["count"] = count

@@ -45,8 +45,8 @@ def _carried(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
 
 def unpack(packed: bytes, folder: str | Path) -> list[str]:
     """Writes files and folders below a folder of the trainer's, and nothing else: a link may point anywhere, also at what a
-    later entry would then overwrite. Returns the names that were left out, here and in the sandbox. Raises Refused where the archive is none, for the
-    policy had a hand in it, and Misuse where this machine has no room or right to write it."""
+    later entry would then overwrite. Returns the names that were left out, here and in the sandbox. Raises Refused if this is
+    not an archive, because the policy made it, and Misuse if this machine has no room or right to write it."""
     if not packed.endswith(END_MARK):
         raise _refused("something in the sandbox broke it off")
     try:

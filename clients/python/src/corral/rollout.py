@@ -221,9 +221,9 @@ class Rollout:
     async def download_dir(
         self, source: str, target: str | Path, *, most_bytes: int = LONGEST_FILE_BYTES
     ) -> list[str]:
-        """Writes what is in a folder of the sandbox into one of this machine: files and folders. Links lead anywhere, so they
-        are left out, and so is what its user cannot read; returns their names, at most 40 of the latter. Raises Refused where it is not there,
-        larger, or was broken off in there."""
+        """Writes the files and folders of a folder of the sandbox into one of this machine. Links lead anywhere, so they are
+        left out, and so is what its user cannot read; returns their names, at most 40 of the latter. Raises Refused if the
+        folder does not exist, is larger, or was broken off in the sandbox."""
         check_path(source)
         asked = self._session.asked(
             DOWNLOAD, query={"path": source}, most_bytes=most_bytes, silent_s=FILE_SILENT_S

@@ -212,7 +212,8 @@ async def test_a_task_that_the_fleet_wrote_is_graded_by_the_fleet(fleet: Fleet, 
     assert sorted(rewards, key=str) == [0, 0, 0, 0, 0, 1]
     report = fleet.report(run)
     assert (report["scored"], report["discarded"]) == (6, 0)
-    assert [line["item"] for line in report["groups"]] == ["six-by-seven"]
+    # One for each burst: a trial may be over before the next one opens.
+    assert {line["item"] for line in report["groups"]} == {"six-by-seven"}
 
 
 async def test_a_task_that_the_fleet_wrote_is_refused_by_a_job_that_would_grade_it_by_itself(

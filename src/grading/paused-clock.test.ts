@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { fakeEnvironment } from '#test/fakes/environment.ts';
-import { mostStarvedMs } from './starved-clock.ts';
+import { maxPauseMs } from './paused-clock.ts';
 import { aroundGraderMs, type Grader } from '../model/grader.ts';
 
 const bad = { onExit: 0, onTimeout: 0, onOutOfMemory: 0, onBroken: 0 };
@@ -26,7 +26,7 @@ test.each([
   ],
   ['nothing, if the longest grade leaves nothing', command(100_000), 100_000 + aroundGraderMs, 0],
 ])('the clock of a grader may stand still for %s', (_, grader, gradeMs, mostMs) => {
-  expect(mostStarvedMs(environment(grader, gradeMs), grader)).toBe(mostMs);
+  expect(maxPauseMs(environment(grader, gradeMs), grader)).toBe(mostMs);
 });
 
 test('two graders share what the longest grade leaves', () => {
@@ -34,5 +34,5 @@ test('two graders share what the longest grade leaves', () => {
   const both: Grader = { kind: 'weighted', parts: [one, other].map((grader) => ({ weight: 1, grader })) };
   const spareMs = 120_000;
   const graded = environment(both, 150_000 + 2 * aroundGraderMs + spareMs);
-  expect(mostStarvedMs(graded, one) + mostStarvedMs(graded, other)).toBe(spareMs / 2);
+  expect(maxPauseMs(graded, one) + maxPauseMs(graded, other)).toBe(spareMs / 2);
 });
