@@ -45,7 +45,7 @@ export function starvedMs(before: CpuSample, now: CpuSample, processors: number)
 
 /** A sample takes up to 10 ms, and all clocks of a grading share it. */
 const sampleEveryMs = 400;
-/** Between samples that are further apart nobody looked, so that time does not count. */
+/** Time between samples that are further apart does not count: most of it was not seen. */
 const longestGapMs = 5_000;
 
 /** How long the machine has starved this sandbox, from the first question on. */
