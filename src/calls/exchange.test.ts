@@ -14,6 +14,7 @@ import { Deadline } from '../waiting/deadline.ts';
 import { exchange, type ExchangeDeps } from './exchange.ts';
 import { trackedCall } from './plan-call.ts';
 import { productionTimings } from '../model/timings.ts';
+import type { WakeUp } from '../ports/fleet/wake-ups.ts';
 import type { Running } from './work.ts';
 
 const clock = createFakeClock();
@@ -153,4 +154,61 @@ test('a loss that fleet state hears of at the second try is told once, and the c
   const world = { ...deps, lifecycle: { lose }, calls: { lookup: async () => known } };
   expect(await exchanged(replaced, 1_000, world)).toMatchObject({ kind: 'settled_elsewhere' });
   expect(asked).toBe(2);
+});
+
+/** A sandbox that never answers, and how its rollout is woken up; `asked` counts the requests. */
+function silentUntilWoken() {
+  const listeners = new Set<(wakeUp: WakeUp) => void>();
+  let asked = 0;
+  const ask: Running['ask'] = (_, signal) => {
+    asked += 1;
+    const { promise, reject } = Promise.withResolvers<never>();
+    signal.addEventListener('abort', () => reject(new LinkError({ kind: 'maybe_sent', detail: 'given up' })));
+    return promise;
+  };
+  const on = (_: unknown, listener: (wakeUp: WakeUp) => void) => {
+    listeners.add(listener);
+    return () => listeners.delete(listener);
+  };
+  const wake = (wakeUp: WakeUp) => listeners.forEach((listener) => listener(wakeUp));
+  return { ask, wake, wakes: { on }, asked: () => asked };
+}
+
+test('a call whose rollout was discarded ends with that verdict at the wake-up: one look, and no other request', async () => {
+  const { ask, wake, wakes, asked } = silentUntilWoken();
+  let looks = 0;
+  const repeated = {
+    kind: 'barred',
+    code: 'sandbox_lost',
+    rollout: fakeRollout(),
+    admitted: 'unknown',
+  } as const;
+  const lookup = async (): Promise<RecordedCall> => {
+    looks += 1;
+    return {
+      summary: fakeCallSummary(),
+      digest: 'digest',
+      epoch: null,
+      setup: false,
+      repeated,
+    };
+  };
+  const ending = exchange({ ...deps, calls: { lookup }, wakes }, running(ask), Deadline.in(clock, untilMs));
+  wake({ kind: 'verdict' });
+  expect(await ending).toMatchObject({ kind: 'settled_elsewhere', repeated });
+  expect([looks, asked()]).toEqual([1, 1]);
+});
+
+test('the wake-up of the grant that a call runs under does not disturb it', async () => {
+  const { ask, wake, wakes, asked } = silentUntilWoken();
+  const { generation, epoch, address } = fakeRollout();
+  if (epoch === null || address === null) return expect.unreachable('it has a sandbox');
+  const ending = exchange({ ...deps, wakes }, running(ask), Deadline.in(clock, untilMs));
+  wake({ kind: 'granted', grant: { epoch, address, generation, launchType: 'warm', claimedAtMs: 1 } });
+  await clock.advance(1_000);
+  expect(asked()).toBe(1);
+  wake({ kind: 'restored' });
+  await clock.advance(0);
+  expect(asked()).toBe(2);
+  void ending.catch(() => undefined);
 });

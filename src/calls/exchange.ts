@@ -9,6 +9,7 @@ import type { CallSummary } from '../ports/fleet/records.ts';
 import type { Timings } from '../model/timings.ts';
 import { LinkError } from '../ports/sandbox-link.ts';
 import type { CallAnswer, SandboxdError } from '../protocol/sandboxd/wire.ts';
+import { isNews } from '../ports/fleet/wake-ups.ts';
 import type { Wakes } from '../claiming/waiting-room.ts';
 import { targetOf } from '../claiming/target.ts';
 import { undisturbed } from '../claiming/undisturbed.ts';
@@ -109,6 +110,7 @@ async function askOnce(
     asking.deadline = asking.deadline.orLaterIn(deps.timings.callSilenceMs);
     return 'running';
   } catch (thrown) {
+    if (thrown instanceof WokenUp) return lookAfterWakeUp(deps, running, asking, thrown.link);
     if (!(thrown instanceof LinkError)) throw thrown;
     if (hasCode(thrown, 'calls_used_up')) return { kind: 'calls_used_up' };
     if (isFull(thrown)) asking.deadline = asking.deadline.orLaterIn(deps.timings.callSilenceMs);
@@ -118,6 +120,19 @@ async function askOnce(
     if (known !== 'elsewhere') return known;
     return withoutAnswer(asking, tries, `${thrown.message}; its rollout was given another sandbox since`);
   }
+}
+
+/** What the wake-up was about is in fleet state. If that is not how the call ended, it is asked for again, and no try has failed. */
+async function lookAfterWakeUp(
+  deps: ExchangeDeps,
+  running: Running,
+  asking: Asking,
+  error: LinkError,
+): Promise<Exchanged | 'running'> {
+  const step = nextStep(error.trouble);
+  asking.reached ||= step.kind !== 'again' || step.reached;
+  const known = await knownSoFar(deps, running, error);
+  return known === null || known === 'elsewhere' ? 'running' : known;
 }
 
 /** It lives and has no room now: nothing ran, and nobody has to guess. */
@@ -156,8 +171,8 @@ async function livesElsewhere(deps: ExchangeDeps, { rollout }: Running): Promise
 }
 
 /**
- * One held request. A wake-up of the rollout ends it early: a sandbox whose node is gone never closes its connections,
- * and fleet state knows before any timeout does.
+ * One held request. A wake-up of the rollout ends it early, with `WokenUp`: a sandbox whose node is gone never closes its connections,
+ * and fleet state has the verdict before any timeout. The wake-up alone settles nothing, because no replica may have that verdict yet.
  */
 async function poll(
   { wakes, timings }: Pick<ExchangeDeps, 'wakes' | 'timings'>,
@@ -166,12 +181,26 @@ async function poll(
 ): Promise<CallAnswer | 'running'> {
   const waitMs = Math.min(longestPollMs, deadline.remainingMs);
   const woken = new AbortController();
-  const stopListening = wakes.on(running.work.key, () => woken.abort());
+  const stopListening = wakes.on(running.work.key, (wakeUp) => {
+    if (isNews(wakeUp, running.rollout)) woken.abort();
+  });
   try {
     const signal = AbortSignal.any([woken.signal, AbortSignal.timeout(waitMs + timings.answerGraceMs)]);
     return undisturbed(await running.ask(waitMs, signal));
+  } catch (thrown) {
+    throw woken.signal.aborted && thrown instanceof LinkError ? new WokenUp(thrown) : thrown;
   } finally {
     stopListening();
+  }
+}
+
+/** What the link says of the request that was given up. */
+class WokenUp extends Error {
+  readonly link: LinkError;
+
+  constructor(link: LinkError) {
+    super('the rollout was woken up');
+    this.link = link;
   }
 }
 

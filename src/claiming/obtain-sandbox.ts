@@ -9,6 +9,7 @@ import type {
 } from '../ports/fleet/claims.ts';
 import type { TemplateCounts } from '../ports/fleet/pool.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
+import { type Grant, withGrant } from '../ports/fleet/wake-ups.ts';
 import { rolloutKey } from '../model/rollout.ts';
 import { refusal } from './refusal.ts';
 import type { SandboxPreparation } from './prepare-sandbox.ts';
@@ -37,7 +38,7 @@ export type ObtainDeps = RetryDeps & {
 /**
  * From a rollout to a sandbox that has accepted it:
  *
- *   claim ──▶ held? ──no──▶ wait in line, held here ──▶ claim
+ *   claim ──▶ held? ──no──▶ wait in line, held here ──▶ a wake-up with its sandbox, or claim once more
  *               │yes
  *               ▼
  *   claimed ──▶ prepare (bind, setup) ──refused──▶ swap: give it up, stand at the head of the line ──▶ claim
@@ -98,16 +99,20 @@ async function holdInLine(
 ): Promise<RolloutRecord> {
   const key = rolloutKey(request.owner);
   let ahead = 0;
-  const held = await deps.room.hold(key, waitUntil, async () => {
+  let waiting: RolloutRecord | null = null;
+  const read = async () => {
     const reply = await deps.claims.claim(request);
     if (reply.kind === 'waiting') {
       ahead = reply.ahead;
+      waiting = reply.rollout;
       const { failing } = reply;
       if (failing !== undefined && waitsInVain(request, reply.rollout, failing))
         throw startsFail(failing, ahead);
     }
     return heldOrRefused(reply);
-  });
+  };
+  const take = (grant: Grant) => (waiting === null ? null : withGrant(waiting, grant));
+  const held = await deps.room.hold(key, waitUntil, read, take);
   return held ?? (await failWaiting(deps, request, ahead));
 }
 

@@ -7,6 +7,7 @@ import type { Epoch, RolloutKey } from '../model/rollout.ts';
 import { productionTimings } from '../model/timings.ts';
 import type { ActivationStamp, ClaimStore } from '../ports/fleet/claims.ts';
 import type { LifecycleStore } from '../ports/fleet/lifecycle.ts';
+import { isNews } from '../ports/fleet/wake-ups.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import { LinkError, type SandboxLink, type SandboxTarget } from '../ports/sandbox-link.ts';
 import { labelText } from '../protocol/rollout/label.ts';
@@ -201,7 +202,9 @@ export async function bindSandbox(
   const target = targetOf(rollout);
   const request = { ...bindRequest(rollout, environment), ...look };
   const woken = new AbortController();
-  const stopListening = deps.wakes.on(rollout.key, () => woken.abort());
+  const stopListening = deps.wakes.on(rollout.key, (wakeUp) => {
+    if (isNews(wakeUp, rollout)) woken.abort();
+  });
   const bind: Attempt<BindReply> = ({ remainingMs }) =>
     deps.link.bind(target, request, AbortSignal.timeout(Math.max(1, remainingMs)));
   try {

@@ -51,7 +51,7 @@ const uploaded = (text: string): FakeStep => ({
 
 const wakes: ReplayDeps['wakes'] = {
   on: (_, listener) => {
-    wake = listener;
+    wake = () => listener({ kind: 'unknown' });
     return () => undefined;
   },
 };

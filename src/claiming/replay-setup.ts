@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { type CallId, isIdText } from '../model/ids.ts';
-import type { RolloutKey } from '../model/rollout.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { ReplayedStep, SetupStore } from '../ports/fleet/setup.ts';
@@ -16,6 +15,7 @@ import type {
 import { Deadline } from '../waiting/deadline.ts';
 import { refusal } from './refusal.ts';
 import { undisturbed } from './undisturbed.ts';
+import { isNews } from '../ports/fleet/wake-ups.ts';
 import type { Wakes } from './waiting-room.ts';
 
 /**
@@ -104,13 +104,14 @@ export async function replaySetup(
     if (before !== null) await confirm(deps, target, before.call);
     if (replay.kind !== 'step') return;
     const { step, call, sent } = replay;
-    const digest = await endOf(deps, target, { key, call, what: JSON.parse(sent) as Sent }, patience);
+    const what = JSON.parse(sent) as Sent;
+    const digest = await endOf(deps, target, { key, generation, call, what }, patience);
     before = digest === null ? null : { call, ended: { step, digest } };
   }
 }
 
 type Patience = { readonly until: Deadline; silentUntil: Deadline | null };
-type Step = { readonly key: RolloutKey; readonly call: CallId; readonly what: Sent };
+type Step = Pick<RolloutRecord, 'key' | 'generation'> & { readonly call: CallId; readonly what: Sent };
 
 /** Room in the journal for the next steps. An upload is not in it; what is not confirmed now takes room for a while. */
 async function confirm({ link }: ReplayDeps, target: SandboxTarget, call: CallId): Promise<void> {
@@ -145,25 +146,27 @@ async function endOf(
 function sendStep(
   deps: ReplayDeps,
   target: SandboxTarget,
-  { key, call, what }: Step,
+  { what, ...step }: Step,
   until: Deadline,
 ): Promise<string | null> {
   if (what.kind === 'upload') return upload(deps.link, target, what, until);
-  return sendCall(deps, target, { key, call, request: what.request }, until);
+  return sendCall(deps, target, { ...step, request: what.request }, until);
 }
 
-type SentCall = Pick<Step, 'key' | 'call'> & { readonly request: CallRequest };
+type SentCall = Omit<Step, 'what'> & { readonly request: CallRequest };
 
 /** A wake-up of the rollout ends each request early: a sandbox whose node is gone never closes its connections. */
 async function sendCall(
   { link, wakes }: ReplayDeps,
   target: SandboxTarget,
-  { key, call, request }: SentCall,
+  { key, generation, call, request }: SentCall,
   until: Deadline,
 ): Promise<string | null> {
   const within = until.orIn(request.timeoutMs + killGraceMs);
   const woken = new AbortController();
-  const stopListening = wakes.on(key, () => woken.abort());
+  const stopListening = wakes.on(key, (wakeUp) => {
+    if (isNews(wakeUp, { generation })) woken.abort();
+  });
   try {
     for (;;) {
       const waitMs = Math.min(longestPollMs, within.remainingMs);

@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest';
 import { createFakeClock } from '#test/fakes/clock.ts';
 import { fakeRollout } from '#test/fakes/rollout-record.ts';
-import type { RolloutKey } from '../model/rollout.ts';
+import { bootId, sandboxId } from '../model/ids.ts';
+import { type RolloutKey, sandboxAddress } from '../model/rollout.ts';
+import type { ClaimStore } from '../ports/fleet/claims.ts';
+import { type WakeUp, withGrant } from '../ports/fleet/wake-ups.ts';
 import { Deadline } from '../waiting/deadline.ts';
 import { WaitingRoom, Wakes } from './waiting-room.ts';
 
@@ -11,10 +14,10 @@ function aRoom() {
   const clock = createFakeClock();
   const renewed: (readonly RolloutKey[])[] = [];
   const changed = new Set<RolloutKey>();
-  const listeners: ((key: RolloutKey) => void)[] = [];
+  const listeners: Parameters<ClaimStore['onWake']>[0][] = [];
   let trouble: Error | null = null;
   const claims = {
-    onWake: (listener: (key: RolloutKey) => void) => {
+    onWake: (listener: Parameters<ClaimStore['onWake']>[0]) => {
       listeners.push(listener);
       return () => undefined;
     },
@@ -33,7 +36,7 @@ function aRoom() {
     renewed,
     changed,
     seen,
-    wake: () => listeners.forEach((listener) => listener(key)),
+    wake: (wakeUp: WakeUp = { kind: 'unknown' }) => listeners.forEach((listener) => listener(key, wakeUp)),
     fail: (error: Error | null) => {
       trouble = error;
     },
@@ -62,6 +65,48 @@ test('a waiter looks again at every wake-up', async () => {
   expect(looks()).toBe(2);
   wake();
   expect(await held).toBe('there');
+  await room.close();
+});
+
+const granted = (generation: number): WakeUp => ({
+  kind: 'granted',
+  grant: {
+    epoch: { sandbox: sandboxId('box-1'), boot: bootId('boot-1') },
+    address: sandboxAddress('unix:/run/box-1'),
+    launchType: 'cold',
+    generation,
+    claimedAtMs: 5,
+  },
+});
+
+test('a waiter takes its grant from the wake-up, and does not look again', async () => {
+  const { clock, room, wake } = aRoom();
+  const { read, looks } = reader(9);
+  const waiting = fakeRollout({ state: 'waiting', generation: 0 });
+  const held = room.hold<unknown>(key, Deadline.in(clock, 60_000), read, (grant) =>
+    withGrant(waiting, grant),
+  );
+  await clock.advance(10);
+  wake(granted(1));
+  expect(await held).toMatchObject({ state: 'claimed', generation: 1, epoch: { sandbox: 'box-1' } });
+  expect(looks()).toBe(1);
+  await room.close();
+});
+
+test.each([
+  ['is older than its place', [granted(0)]],
+  ['was given up meanwhile', [granted(1), { kind: 'released' }]],
+] as const)('a waiter whose grant %s looks again', async (_, wakeUps) => {
+  const { clock, room, wake } = aRoom();
+  const { read, looks } = reader(1);
+  const waiting = fakeRollout({ state: 'waiting', generation: 0 });
+  const held = room.hold<unknown>(key, Deadline.in(clock, 60_000), read, (grant) =>
+    withGrant(waiting, grant),
+  );
+  await clock.advance(10);
+  for (const wakeUp of wakeUps) wake(wakeUp);
+  expect(await held).toBe('there');
+  expect(looks()).toBe(2);
   await room.close();
 });
 

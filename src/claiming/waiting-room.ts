@@ -1,6 +1,7 @@
 import type { RolloutKey } from '../model/rollout.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { ClaimStore } from '../ports/fleet/claims.ts';
+import type { Grant, WakeUp } from '../ports/fleet/wake-ups.ts';
 import type { Deadline } from '../waiting/deadline.ts';
 
 /** A waiter counts as there for ten seconds, so several renewals in a row may be late. */
@@ -19,7 +20,7 @@ export class WaitingRoom {
   /** How many requests are here for each rollout. */
   readonly #seats = new Map<RolloutKey, number>();
   /** Of those who wait to be granted: how to make them look. Whose sandbox is being prepared is not to be disturbed by its own renewal. */
-  readonly #wakeUps = new Map<RolloutKey, Set<() => void>>();
+  readonly #wakeUps = new Map<RolloutKey, Set<Listener>>();
   readonly #stopping = new AbortController();
   #heartbeat: Promise<void> | null = null;
 
@@ -41,7 +42,8 @@ export class WaitingRoom {
   }
 
   /**
-   * Asks `read` until it answers something else than null, each time the rollout's place may have changed. It listens
+   * Asks `read` until it answers something else than null, each time the rollout's place may have changed; but a wake-up with a grant goes
+   * to `take`, and `read` is asked only if that returns null. It listens
    * before the first look, so a wake-up between look and wait is not missed. Null: the deadline passed. Nobody looks once
    * more then: whoever was not woken since his last renewal still waits, and a burst that was in vain gives up together.
    */
@@ -49,15 +51,25 @@ export class WaitingRoom {
     key: RolloutKey,
     deadline: Deadline,
     read: () => Promise<Result | null>,
+    take: (grant: Grant) => Result | null = () => null,
   ): Promise<Result | null> {
     let wake = new AbortController();
-    const look = () => wake.abort();
+    let grant: Grant | null = null;
+    const look = (wakeUp: WakeUp) => {
+      grant = wakeUp.kind === 'granted' ? wakeUp.grant : null;
+      wake.abort();
+    };
+    const taken = (): Result | null => {
+      const given = grant;
+      grant = null;
+      return given === null ? null : take(given);
+    };
     const stopListening = this.#wakes.on(key, look);
     const wakeUps = this.#wakeUps.get(key) ?? new Set();
     this.#wakeUps.set(key, wakeUps.add(look));
     try {
       for (;;) {
-        const result = await read();
+        const result = taken() ?? (await read());
         if (result !== null || deadline.passed) return result;
         await this.attend(key, () => this.#clock.sleep(deadline.remainingMs, wake.signal));
         if (!wake.signal.aborted) return null;
@@ -103,21 +115,23 @@ export class WaitingRoom {
   }
 
   #wake(key: RolloutKey): void {
-    for (const look of this.#wakeUps.get(key) ?? []) look();
+    for (const look of this.#wakeUps.get(key) ?? []) look({ kind: 'unknown' });
   }
 }
 
-/** One subscription to fleet state's wake-ups, handed to whoever waits for that rollout. A hint only: re-read. */
+type Listener = (wakeUp: WakeUp) => void;
+
+/** One subscription to fleet state's wake-ups, each given to the listeners of its rollout. */
 export class Wakes {
-  readonly #byKey = new Map<RolloutKey, Set<() => void>>();
+  readonly #byKey = new Map<RolloutKey, Set<Listener>>();
   readonly #stop: () => void;
 
   constructor(claims: Pick<ClaimStore, 'onWake'>) {
-    this.#stop = claims.onWake((key) => this.wake(key));
+    this.#stop = claims.onWake((key, wakeUp) => this.wake(key, wakeUp));
   }
 
   /** Calls `listener` at every wake-up of the rollout, until the function that it returns is called. */
-  on(key: RolloutKey, listener: () => void): () => void {
+  on(key: RolloutKey, listener: Listener): () => void {
     const listeners = this.#byKey.get(key) ?? new Set();
     this.#byKey.set(key, listeners.add(listener));
     return () => {
@@ -126,8 +140,8 @@ export class Wakes {
     };
   }
 
-  wake(key: RolloutKey): void {
-    for (const listener of this.#byKey.get(key) ?? []) listener();
+  wake(key: RolloutKey, wakeUp: WakeUp): void {
+    for (const listener of this.#byKey.get(key) ?? []) listener(wakeUp);
   }
 
   close(): void {

@@ -8,6 +8,7 @@ import { aroundGraderMs } from '../model/grader.ts';
 import type { FreshLeaf } from '../model/grader-leaves.ts';
 import type { GradeStore } from '../ports/fleet/grades.ts';
 import type { LifecycleStore } from '../ports/fleet/lifecycle.ts';
+import { isNews } from '../ports/fleet/wake-ups.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import { LinkError, type SandboxLink } from '../ports/sandbox-link.ts';
 import type { Deadline } from '../waiting/deadline.ts';
@@ -173,7 +174,9 @@ function whileItIsOurs<Result>(
 ): Promise<Result> {
   return retrying(deps, retryPolicies.graderSilence, async () => {
     const woken = new AbortController();
-    const stopListening = deps.wakes.on(claim.key, () => woken.abort());
+    const stopListening = deps.wakes.on(claim.key, (wakeUp) => {
+      if (isNews(wakeUp, claim)) woken.abort();
+    });
     try {
       return await step(woken.signal);
     } catch (thrown) {

@@ -14,7 +14,9 @@ const root = join(import.meta.dirname, '../..');
 
 /** What the tests use of its fleet state. Its answers are its own. */
 export type FleetBefore = Pick<FleetState, 'close'> & {
-  readonly claims: Pick<FleetState['claims'], 'claim'>;
+  readonly claims: Pick<FleetState['claims'], 'claim'> & {
+    onWake(listener: (key: RolloutKey) => void): () => void;
+  };
   readonly calls: Pick<FleetState['calls'], 'settle'> & {
     admit(request: Omit<AdmitRequest, 'sender'>): ReturnType<FleetState['calls']['admit']>;
     /** It counts the tries that may send a call. */

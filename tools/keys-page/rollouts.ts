@@ -39,9 +39,15 @@ export const fleetKeys = {
     bound: 'sandboxes of the moment',
   },
   turn: { type: 'counter', what: 'numbers the turns in all rings', life: 'for ever', bound: '1' },
+  wakeUps: {
+    type: 'channel',
+    what: 'what happened to a rollout, as JSON: `granted` and where, `released`, `verdict`, `ended`, `restored`',
+    life: '–',
+    bound: '–',
+  },
   wake: {
     type: 'channel',
-    what: 'ids of rollouts that were granted, swapped, discarded or closed',
+    what: 'the id of each wake-up, for gateways of the release before',
     life: '–',
     bound: '–',
   },

@@ -9,6 +9,7 @@ import { type Keys, runName } from './keys.ts';
 import type { Messages } from './connection.ts';
 import { type RunScript, type Scripts, scriptsOver, textOrNull } from './script-runner.ts';
 import { itemsOf } from './scripts/contract.ts';
+import { wakeUpOf } from './scripts/wake-ups.ts';
 import type { Place } from './scripts/waiting.ts';
 
 /** Keeps one script under a few milliseconds, because Redis does nothing else meanwhile. */
@@ -52,7 +53,30 @@ export function claimStore(
         await ask('pin-version', { run: runName(tenant, ofRun), environment, version: newest }),
       ),
     olderGateways: () => ask('older-gateways', { silentMs: goneAfterMs }),
-    onWake: (listener) => messages.listen(keys('wake'), (key) => listener(key as RolloutKey)),
+    onWake: (listener) => listenToWakeUps(messages, keys, listener),
+  };
+}
+
+function listenToWakeUps(
+  messages: Messages,
+  keys: Keys,
+  listener: Parameters<ClaimStore['onWake']>[0],
+): () => void {
+  let last: RolloutKey | null = null;
+  const stop = messages.listen(keys('wakeUps'), (text) => {
+    const said = wakeUpOf(text);
+    if (said === null) return;
+    last = said.key;
+    listener(said.key, said.wakeUp);
+  });
+  // After each message comes its id for the release before. An id without a message is of that release.
+  const stopOld = messages.listen(keys('wake'), (id) => {
+    if (id !== last) listener(id as RolloutKey, { kind: 'unknown' });
+    last = null;
+  });
+  return () => {
+    stop();
+    stopOld();
   };
 }
 

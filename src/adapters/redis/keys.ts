@@ -12,6 +12,7 @@ export const keyNames = {
   nameless: 'nameless',
   full: 'full',
   wake: 'wake',
+  wakeUps: 'wake-ups',
   work: 'work',
   replicated: 'replicated',
 

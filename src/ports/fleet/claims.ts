@@ -2,6 +2,7 @@ import type { Evidence } from '#src/failure/failure.ts';
 import type { FailureCode } from '#src/failure/codes.ts';
 import type { BootId, EnvironmentName, EnvironmentVersion, RunId, TenantId } from '#src/model/ids.ts';
 import type { RolloutRecord } from './records.ts';
+import type { WakeUp } from './wake-ups.ts';
 import type { TemplateChoice } from '#src/model/template-choice.ts';
 import type { Owner, RolloutKey } from '#src/model/rollout.ts';
 import type { Opening } from '#src/protocol/rollout/fields.ts';
@@ -85,8 +86,8 @@ export interface ClaimStore {
   ): Promise<EnvironmentVersion>;
   /** How many gateways are here that would grade a rollout without the amounts that its task demanded: those of the release before. */
   olderGateways(): Promise<number>;
-  /** Calls the listener with keys that were granted, tainted or closed; a hint only, so re-read. Returns how to stop. */
-  onWake(listener: (key: RolloutKey) => void): () => void;
+  /** Calls the listener with what happened to which rollout. Returns how to stop. */
+  onWake(listener: (key: RolloutKey, wakeUp: WakeUp) => void): () => void;
 }
 
 /** `endsStdin`: what was bound there is older than stdins that stay open. */

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { bootId, environmentName, environmentVersion, runId } from '#src/model/ids.ts';
+import type { RolloutKey } from '#src/model/rollout.ts';
+import { type WakeUp, withGrant } from '#src/ports/fleet/wake-ups.ts';
 import { repeatsAreOver } from '#test/support/repeats-are-over.ts';
 import {
   admitOf,
@@ -303,13 +305,39 @@ test('the first asker of a run pins its environment version; another run is free
   expect(await pin('run-2', 'v2')).toBe('v2');
 });
 
-test('a rollout that is granted while it waits wakes whoever listens', async () => {
-  const woken = new Promise((resolve) => {
-    world.fleet.claims.onWake(resolve);
+/** The first so many wake-ups. */
+const wakeUps = (count: number) =>
+  new Promise<readonly (readonly [RolloutKey, WakeUp])[]>((resolve) => {
+    const heard: (readonly [RolloutKey, WakeUp])[] = [];
+    world.fleet.claims.onWake((...wakeUp) => heard.push(wakeUp) === count && resolve(heard));
   });
-  await world.fleet.claims.claim(claimOf('a'));
+
+test('the wake-up of a waiting rollout brings its grant, which equals what a claim returns', async () => {
+  const woken = wakeUps(1);
+  const waiting = await world.fleet.claims.claim(claimOf('a'));
   await world.supply(1);
-  expect(await woken).toBe(keyOf('a'));
+  const [[key, wakeUp] = []] = await woken;
+  const claimed = await held(world.fleet, claimOf('a'));
+  expect(key).toBe(keyOf('a'));
+  if (wakeUp?.kind !== 'granted' || waiting.kind !== 'waiting') return expect.unreachable('no grant');
+  expect(withGrant(waiting.rollout, wakeUp.grant)).toEqual(claimed);
+});
+
+test('a wake-up says that a sandbox was given up and another one granted, and that a rollout ended', async () => {
+  await world.supply(1);
+  const claimed = await held(world.fleet, claimOf('a'));
+  const woken = wakeUps(3);
+  await world.fleet.claims.swap(claimed.key, claimed.generation, 'refused', {});
+  await world.supply(1);
+  await world.fleet.lifecycle.void(claimed.key, 'a broken item');
+  const kinds = (await woken).map(([, { kind }]) => kind);
+  expect(kinds).toEqual(['released', 'granted', 'ended']);
+});
+
+test('the id of a rollout without a message is a wake-up of the release before', async () => {
+  const woken = wakeUps(1);
+  await world.redis.publish('corral:{test}:wake', keyOf('a'));
+  expect(await woken).toEqual([[keyOf('a'), { kind: 'unknown' }]]);
 });
 
 test.each([1, 0])('the tags of the first claim are kept, with %i sandboxes ready', async (ready) => {

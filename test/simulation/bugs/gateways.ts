@@ -67,6 +67,15 @@ export function callsTwiceNamed(ports: GatewayWorld): GatewayWorld {
   return { ...ports, link: { ...ports.link, call } };
 }
 
+/** The renewal that makes up for lost wake-ups does not say which rollouts were granted. */
+export function renewsInSilence(ports: GatewayWorld): GatewayWorld {
+  const renew: GatewayWorld['claims']['renew'] = async (keys) => {
+    await ports.claims.renew(keys);
+    return new Set();
+  };
+  return { ...ports, claims: { ...ports.claims, renew } };
+}
+
 /** Every gateway sends the removal of its id twice, as after a lost reply. */
 export function removesSendersTwice(ports: GatewayWorld): GatewayWorld {
   const unsent: GatewayWorld['calls']['unsent'] = async (...asked) => {

@@ -6,7 +6,7 @@ import { simulate } from '../simulate.ts';
 import type { PlantedBug } from './planted-bugs.ts';
 
 /** Every planted bug must be found within so many seeds. */
-export const huntSeeds = 200;
+export const huntSeeds = 250;
 
 export type Catch = { readonly seed: number; readonly violation: Violation };
 

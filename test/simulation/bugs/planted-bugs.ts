@@ -14,6 +14,7 @@ import {
   marksAll,
   missesArtifacts,
   removesSendersTwice,
+  renewsInSilence,
   replaysNothing,
   seesEverything,
   sharesSenders,
@@ -78,6 +79,7 @@ const plantedBugsByName = {
     'known[2] ~= ask.digest',
   ),
   'a repeat runs again at another gateway': { gateway: callsTwiceNamed },
+  'a lost wake-up is never made up for': { gateway: renewsInSilence },
   'a sender is removed twice': {
     ...replacing('if not first then return false end', 'if not first then first, last = 1, 1 end'),
     gateway: removesSendersTwice,

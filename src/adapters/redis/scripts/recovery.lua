@@ -1,4 +1,4 @@
--- requires: call, ending, grant, line, outage, record, rollout, run, sandbox, verdict
+-- requires: call, ending, grant, line, outage, record, rollout, run, sandbox, verdict, wakeup
 -- A Redis that may have forgotten: what sandboxes tell is written back, then it is made the fleet's.
 
 -- Unguarded: it is what decides whether this Redis is the fleet's.
@@ -295,6 +295,6 @@ unguarded('restore-rollout', function(found, _, redisRun)
   if found.dispatched then activate((Rollout.read(id, 'state'))) end
   Rollout.leaseUntil(id, nowMs + label.idleMs, (Rollout.read(id, 'hardEndMs')))
   Run.renew(Rollout.runOf(id), label.face)
-  redis.call('PUBLISH', key.wake, id)
+  Wakeup.restored(id)
   return 'live'
 end)

@@ -1,4 +1,4 @@
--- requires: breaker, ending, grant, record, rollout, sandbox, setup, verdict
+-- requires: breaker, ending, grant, record, rollout, sandbox, setup, verdict, wakeup
 -- Sandboxes as controllers see them: which there are, what has moved, and how each leaves.
 
 -- Every sandbox of the fleet, or those that are named, as far as they are known.
@@ -117,7 +117,7 @@ script('lose', function(ask, _, redisRun)
   if state == 'claimed' and Rollout.isGrader(id) and brokenReason then
     Rollout.write(id, 'broken', brokenReason)
     Sandbox.drain(sandbox)
-    redis.call('PUBLISH', key.wake, id)
+    Wakeup.decided(id)
     return { kind = 'none' }
   end
 

@@ -1,4 +1,4 @@
--- requires: breaker, grant, line, outage, presence, rollout, run, verdict
+-- requires: breaker, grant, line, outage, presence, rollout, run, verdict, wakeup
 -- Rollouts between their claim and their first call: renewed while they wait, moved to another sandbox, or put back in line.
 
 -- "Still here" for many waiters at once, then ready sandboxes to those who may have them. Says who does not just wait any
@@ -116,7 +116,7 @@ script('take-back-grants', function(ask)
     if Rollout.read(id, 'state') == 'claimed' then
       Grant.giveUpSandbox(id)
       Line.joinSilently(id)
-      redis.call('PUBLISH', key.wake, id)
+      Wakeup.released(id)
     end
     redis.call('ZREM', key.grants, id)
   end

@@ -1,4 +1,4 @@
--- requires: call, line, over, rollout, row, run, sandbox, setup, verdict
+-- requires: call, line, over, rollout, row, run, sandbox, setup, verdict, wakeup
 -- Ends of rollouts, and what follows from a verdict. A discard is not an end: the rollout stays where it is, barred, until it is
 -- closed or its lease is over.
 
@@ -18,7 +18,7 @@ local function dropGrader(id)
   redis.call('ZREM', key.leases, id)
   Sandbox.drainOf(id, sandbox)
   redis.call('DEL', key.rollout .. id)
-  redis.call('PUBLISH', key.wake, id)
+  Wakeup.released(id)
 end
 
 -- Closes an open rollout: state `closed` or `expired`, and why. What runs is killed with its sandbox.
@@ -39,7 +39,7 @@ local function close(id, state, closedBy)
   if not isGradedLate then Row.giveBack(id) end
   Run.trim(Rollout.runOf(id))
   Over.shrink(id, isGradedLate)
-  redis.call('PUBLISH', key.wake, id)
+  Wakeup.ended(id)
 end
 
 -- It waits for nothing any more. To a Redis that had forgotten what ran, it may stand in line again, or hold what nothing ran in.
@@ -47,7 +47,7 @@ local function stopWaiting(id)
   local state, template = Rollout.read(id, 'state', 'template')
   if state == 'waiting' then Line.leave(id, template) end
   redis.call('ZREM', key.grants, id)
-  redis.call('PUBLISH', key.wake, id)
+  Wakeup.decided(id)
 end
 
 -- Discards a rollout for its grading; false if its verdict stays.
@@ -93,7 +93,7 @@ local function breakRollout(id, reason)
   if not Verdict.change(id, 'breaks', { reason = reason }) then return false end
   Call.settleInFlight(id, 'completed', 'sandbox_broken')
   Sandbox.drainOf(id, (Rollout.read(id, 'sandbox')))
-  redis.call('PUBLISH', key.wake, id)
+  Wakeup.decided(id)
   return true
 end
 

@@ -1,4 +1,4 @@
--- requires: line, outage, rollout, sandbox
+-- requires: line, outage, rollout, sandbox, wakeup
 -- Grants: a sandbox gets its owner in `takeOver`, and nowhere else but for `restore-rollout` (recovery.lua), which writes down
 -- whom the sandbox itself names. What a grant writes beside that is told twice: `grantToNext` gives a sandbox to whoever
 -- is next in line (`nextWaiter`, line.lua), in a record that is there; `createHeld` (opening.lua) gives it with a record that is only made, and a burst's
@@ -36,8 +36,10 @@ local function grantToNext(template, sandbox, launchType)
   Sandbox.moved(sandbox)
   Rollout.write(id, 'state', 'claimed', 'sandbox', sandbox, 'boot', boot, 'address', address,
     'launchType', launchType, 'claimedAtMs', nowMs)
-  redis.call('HINCRBY', key.rollout .. id, 'generation', 1)
-  redis.call('PUBLISH', key.wake, id)
+  local generation = redis.call('HINCRBY', key.rollout .. id, 'generation', 1)
+  Wakeup.granted(id, {
+    sandbox = sandbox, boot = boot, address = address, launchType = launchType, generation = generation, claimedAtMs = nowMs,
+  })
   return id
 end
 
@@ -66,8 +68,8 @@ local function swapToHead(id)
   local template, placedAtMs = Rollout.read(id, 'template', 'placedAtMs')
   giveUpSandbox(id)
   Line.join(id, template, placedAtMs - Line.headStart)
+  Wakeup.released(id)
   serveLine(template)
-  redis.call('PUBLISH', key.wake, id)
 end
 
 return {
