@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes this checkout ready to run: npm packages (Node 24 among them) and the two programs that Debian provides,
-# redis-server and bubblewrap. `setup.sh unit` asks for the packages only, `setup.sh tests` also asks for what only the tests use, `setup.sh parity` for what `npm run test:parity` uses, `setup.sh docs` for what `npm run test:docs` uses, `setup.sh release` for what `npm run release` uses, `setup.sh release-tests` for its tests, `setup.sh cluster` for what a
+# redis-server and bubblewrap, and, if it can, what fetches images of registries. `setup.sh unit` asks for the packages only, `setup.sh tests` also asks for what only the tests use, `setup.sh parity` for what `npm run test:parity` uses, `setup.sh docs` for what `npm run test:docs` uses, `setup.sh release` for what `npm run release` uses, `setup.sh release-tests` for its tests, `setup.sh cluster` for what a
 # Kubernetes cluster on this machine is made of. One line on stderr for each thing it does; nothing to do is silent and
 # quick, because every npm script starts here.
 set -eu
@@ -65,6 +65,12 @@ missing_for_tests() {
   # The codes of gallery/icd10 are a package of Python's.
   python3 -m pip --version >/dev/null 2>&1 || echo python3-pip
   [ -x /usr/bin/git ] || echo git
+  # What fetches images of registries and decompresses their layers.
+  for program in skopeo zstd; do command -v "$program" >/dev/null || echo "$program"; done
+  # Makes the certificates of tests.
+  command -v openssl >/dev/null || echo openssl
+  # A registry of images, on the loopback.
+  command -v docker-registry >/dev/null || echo docker-registry
   missing_compilers
 }
 
@@ -143,6 +149,21 @@ install_debian_packages() {
   [ -z "$left" ] || fail "apt-get installed it, but it is too old or cannot be used: $left; $by_hand"
 }
 
+# What fetches and unpacks images of registries, which only root's fleets can use. A fleet without it says so and runs all other sandboxes, so
+# a machine that cannot install it goes on, and is not asked again before its npm packages change.
+install_image_programs() {
+  missing=$(for program in skopeo zstd; do command -v "$program" >/dev/null || echo "$program"; done | tr '\n' ' ')
+  asked=node_modules/.corral-image-programs
+  [ -n "$missing" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || return 0
+  [ "$(cat "$asked" 2>/dev/null)" != "$(npm_wanted)" ] || return 0
+  npm_wanted >"$asked"
+  say "installing Debian packages for images of registries: $missing"
+  keep_services_stopped
+  # --no-install-recommends: skopeo's own would bring a whole container engine.
+  { DEBIAN_FRONTEND=noninteractive apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing; } \
+    >/dev/null 2>&1 </dev/null || say "they could not be installed, so sandboxes cannot be made from images of registries: apt-get install $missing"
+}
+
 # Prometheus, promtool and amtool, out of Debian's packages: unpacked into a folder, for what only the tests of alerts need is
 # not installed. Inside a cluster of tests nothing can be fetched any more.
 fetch_monitoring_programs() {
@@ -155,4 +176,5 @@ install_npm_packages
 bundle_typebox
 [ "${1:-}" != unit ] || exit 0
 install_debian_packages "${1:-}"
+install_image_programs
 fetch_monitoring_programs "${1:-}"

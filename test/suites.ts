@@ -19,7 +19,7 @@ const deep = [
   'test/integration/gateway/{cost-of-input,heap,many-inputs}.test.ts',
   'test/integration/images/in-their-own-root.test.ts',
   'test/integration/memory/**/*.test.ts',
-  'test/integration/node/{crash,uncharged-memory}.test.ts',
+  'test/integration/node/{crash,many-images,uncharged-memory}.test.ts',
   'test/integration/redis/coming-back.test.ts',
   'test/simulation/many-worlds.test.ts',
   'test/simulation/planted-bugs.test.ts',

@@ -69,7 +69,7 @@ export async function openBareEngine({ fleet, stateFolder, payloadDir }: BareOpt
     const idBase = (await ids.idRanges?.take()) ?? null;
     if (idBase !== null) await chown(folder.run, idBase, idBase);
     const group = await groups.create(sandbox, groupLimits(template));
-    const launched = await launch(await buildLaunch(request, folder, group, site, idBase));
+    const launched = await launch(await buildLaunch({ request, image: null, idBase }, folder, group, site));
     ends.push(async () => {
       const init = await launched.initPid;
       // Process 1 of its namespace takes all others along.

@@ -6,7 +6,7 @@ import { tenantId } from '#src/model/ids.ts';
 import { examineCluster } from './cluster.ts';
 import { describeDiagnosis, diagnosisOf, note, ok, problem } from './finding.ts';
 import { examineKeys } from './keys.ts';
-import { examineSystem } from './machine.ts';
+import { examineImagePrograms, examineSystem } from './machine.ts';
 
 const day = 24 * 3_600_000;
 const key = (scopes: readonly Scope[], expiresAtMs: number | null = null): ApiKey => ({
@@ -59,6 +59,14 @@ test.each([
   ['linux', 'riscv64', '6.1.0', 'problem'],
 ])('%s on %s with kernel %s: %s', (platform, arch, kernel, state) => {
   expect(examineSystem(platform, arch, kernel).state).toBe(state);
+});
+
+test('a machine without what fetches images of registries gets a note with what to install', () => {
+  expect(examineImagePrograms('/nowhere')).toMatchObject({
+    state: 'note',
+    seen: 'not installed: skopeo, zstd',
+    fix: 'apt-get install skopeo zstd',
+  });
 });
 
 test('a diagnosis is in order without problems, and each fix is printed with what it is for', () => {

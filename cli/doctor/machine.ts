@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { access, constants, readFile, stat, statfs } from 'node:fs/promises';
 import { release } from 'node:os';
 import { promisify } from 'node:util';
-import { missingPrograms, neededPrograms } from '../fleet/needed-programs.ts';
+import { imagePrograms, missingPrograms, neededPrograms } from '../fleet/needed-programs.ts';
 import { stateFolderAt } from '../fleet/state-folder.ts';
 import { bytes } from '../print/amounts.ts';
 import { missingFlagsHere } from '../up/container-rights.ts';
@@ -17,6 +17,7 @@ export async function examineMachine(state: string): Promise<readonly Finding[]>
     examineSystem(process.platform, process.arch, release()),
     programs,
     ...(programs.state === 'ok' ? [await examineRedis()] : []),
+    examineImagePrograms(),
     examineUser(process.getuid?.() === 0),
     await examineNamespaces(),
     ...examineContainer(),
@@ -51,6 +52,16 @@ function examinePrograms(): Finding {
     `not installed: ${missing.map(({ name }) => name).join(', ')}`,
     `apt-get install ${packages}`,
   );
+}
+
+/** A note: only environments with an image of a registry or an archive need them. */
+export function examineImagePrograms(path = process.env['PATH']): Finding {
+  const what = 'images of registries';
+  const missing = missingPrograms(imagePrograms, path);
+  if (missing.length === 0) return ok(what, imagePrograms.map(({ name }) => name).join(', '));
+  const names = missing.map(({ name }) => name).join(', ');
+  const packages = missing.map((one) => one.package).join(' ');
+  return note(what, `not installed: ${names}`, `apt-get install ${packages}`);
 }
 
 async function examineRedis(): Promise<Finding> {

@@ -20,6 +20,12 @@ export const neededPrograms = (engine: 'local' | 'kubernetes'): readonly NeededP
   ...(engine === 'local' ? sandboxes : []),
 ];
 
+/** What a fleet fetches and unpacks images of registries with. Without them it runs all other sandboxes. */
+export const imagePrograms: readonly NeededProgram[] = [
+  { name: 'skopeo', package: 'skopeo' },
+  { name: 'zstd', package: 'zstd' },
+];
+
 export const missingPrograms = (
   needed: readonly NeededProgram[],
   path = process.env['PATH'] ?? '',

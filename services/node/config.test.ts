@@ -3,11 +3,16 @@ import { loadConfig } from './config.ts';
 
 const good = { CORRAL_NODE_STATE_DIR: '/run/corral', CORRAL_PAYLOAD_DIR: '/opt/payload' };
 
+const authFiles = (value: string) => loadConfig({ ...good, CORRAL_IMAGE_AUTH_FILES: value }).imageAuthFiles;
+
 describe('the configuration of node', () => {
   it('needs two folders and has a default for the rest', () => {
     expect(loadConfig(good)).toEqual({
       stateFolder: '/run/corral',
       dataFolder: '/run/corral/data',
+      imageFolder: '/run/corral/images',
+      imageBytes: null,
+      imageAuthFiles: [],
       fleet: 'local',
       payloadFolder: '/opt/payload',
       startConcurrency: 8,
@@ -25,6 +30,11 @@ describe('the configuration of node', () => {
       CORRAL_NODE_START_CONCURRENCY: '0',
     };
     expect(() => loadConfig(mistakes)).toThrow(/4 mistake/);
+  });
+
+  it('takes several files of credentials, by absolute paths', () => {
+    expect(authFiles('/etc/a.json:/etc/b.json')).toEqual(['/etc/a.json', '/etc/b.json']);
+    expect(() => authFiles('/etc/a.json:b.json')).toThrow(/CORRAL_IMAGE_AUTH_FILES has b.json/);
   });
 
   it('refuses a state folder in which no socket would fit, and says how long it may be', () => {

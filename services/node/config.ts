@@ -10,6 +10,12 @@ export type NodeConfig = {
   readonly stateFolder: string;
   /** What environments' programs have made, by digest; worth keeping, and any number of nodes may share it. */
   readonly dataFolder: string;
+  /** Images of registries, with their layers; worth keeping, and of one node only. */
+  readonly imageFolder: string;
+  /** What they may take of the disk; null: half of what it has free. */
+  readonly imageBytes: number | null;
+  /** Files with the credentials for registries, as Docker and podman write them. */
+  readonly imageAuthFiles: readonly string[];
   /** Named in control groups. */
   readonly fleet: string;
   /** sandboxd with its own Node and libraries, as it is bound into every sandbox. */
@@ -37,7 +43,15 @@ const typicalIdBytes = 32;
 export function loadConfig(variables: Variables): NodeConfig {
   return readConfig(variables, (read) => ({
     stateFolder: stateFolder(read),
-    dataFolder: dataFolder(read),
+    dataFolder: folderBeside(
+      read,
+      'data',
+      'CORRAL_DATA_DIR',
+      'the folder for data that environments have built',
+    ),
+    imageFolder: folderBeside(read, 'images', 'CORRAL_IMAGE_DIR', 'the folder for images of registries'),
+    imageBytes: imageBytes(read),
+    imageAuthFiles: imageAuthFiles(read),
     fleet: read.text('CORRAL_FLEET', {
       fallback: 'local',
       pattern: /^[a-z0-9][a-z0-9-]{0,30}$/,
@@ -69,10 +83,28 @@ function stateFolder(read: ConfigReader): string {
   return folder;
 }
 
-function dataFolder(read: ConfigReader): string {
-  const beside = join(read.optional('CORRAL_NODE_STATE_DIR') ?? '/', 'data');
-  if (read.optional('CORRAL_DATA_DIR') === null) return beside;
-  return absolute(read, 'CORRAL_DATA_DIR', 'the folder for data that environments have built');
+/** By default in the state folder. */
+function folderBeside(read: ConfigReader, name: string, variable: string, purpose: string): string {
+  const beside = join(read.optional('CORRAL_NODE_STATE_DIR') ?? '/', name);
+  return read.optional(variable) === null ? beside : absolute(read, variable, purpose);
+}
+
+function imageBytes(read: ConfigReader): number | null {
+  if (read.optional('CORRAL_IMAGE_BYTES') === null) return null;
+  return read.whole('CORRAL_IMAGE_BYTES', {
+    fallback: 0,
+    min: 1024 * 1024,
+    max: Number.MAX_SAFE_INTEGER,
+    purpose: 'what images of registries may take of the disk, in bytes',
+  });
+}
+
+function imageAuthFiles(read: ConfigReader): readonly string[] {
+  const files = (read.optional('CORRAL_IMAGE_AUTH_FILES') ?? '').split(':').filter((file) => file !== '');
+  const relative = files.find((file) => !file.startsWith('/'));
+  if (relative !== undefined)
+    read.mistake(`CORRAL_IMAGE_AUTH_FILES has ${relative}: write absolute paths, separated by colons`);
+  return files;
 }
 
 function absolute(read: ConfigReader, name: string, purpose: string): string {

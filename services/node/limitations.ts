@@ -11,6 +11,8 @@ export type HostParts = {
   readonly canLimitSockets: boolean;
   /** Whether the root of a sandbox from an image's folder can be written. */
   readonly canOverlay: boolean;
+  /** Why no image of a registry can be used, as the end of a sentence; null: they can. */
+  readonly imageTrouble: string | null;
 };
 
 /** In one line: which users a sandbox's processes are, and whether its limits hold. */
@@ -33,6 +35,9 @@ export function limitationsOf(host: HostParts): readonly string[] {
     ...host.groups.limitations,
     ...limitationsOfIds(host),
     ...(host.canOverlay ? [] : [readOnlyRoots]),
+    ...(host.imageTrouble === null
+      ? []
+      : [`Images of registries and archives cannot be used on this host: ${host.imageTrouble}.`]),
     ...limitationsOfMemory(host.memoryRoom),
     ...limitationsOfBlame(host),
     ...(host.canLimitSockets ? [] : [unlimitedSockets]),

@@ -36,9 +36,15 @@ const groups = { version: 'v1', limitations: [] } as const;
 const memoryRoom = { percent: 100, read: () => ({ totalBytes: 1, availableBytes: 1 }) };
 const kernelKills = { next: () => [], close: () => undefined };
 const limitations = (host: Pick<HostParts, 'ids'> & Partial<HostParts>) =>
-  limitationsOf({ groups, memoryRoom, kernelKills, canLimitSockets: true, canOverlay: true, ...host }).join(
-    ' ',
-  );
+  limitationsOf({
+    groups,
+    memoryRoom,
+    kernelKills,
+    canLimitSockets: true,
+    canOverlay: true,
+    imageTrouble: null,
+    ...host,
+  }).join(' ');
 
 it('where no sandbox starts in a namespace of its own, the ids are shared and it is said why', async () => {
   const { log, chosen } = choose('auto');

@@ -15,6 +15,8 @@ import { groupName } from './cgroups/groups.ts';
 import type { NodeConfig } from './config.ts';
 import { createBuiltData } from './data/built-data.ts';
 import { createDataCache } from './data/cache.ts';
+import { createImages } from './images/images.ts';
+import { imageTrouble } from './images/image-trouble.ts';
 import { openKernelKills } from './kernel-kills.ts';
 import { describeIsolation, limitationsOf } from './limitations.ts';
 import { lookEveryMs } from './sandbox/death.ts';
@@ -105,7 +107,16 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const ids = await chooseOwnIds({ config, name, isRoot, log, trial });
   const sandboxes = createSandboxes({ ...toolsWith(ids), feed });
   const canOverlay = ids.idRanges !== null && (await toolsWith(ids).site.canOverlay(stateFolder));
-  const limitations = limitationsOf({ groups, ids, memoryRoom, kernelKills, canLimitSockets, canOverlay });
+  const noImages = await imageTrouble(ids, toolsWith(ids).site.canOverlay, config.imageFolder);
+  const limitations = limitationsOf({
+    groups,
+    ids,
+    memoryRoom,
+    kernelKills,
+    canLimitSockets,
+    canOverlay,
+    imageTrouble: noImages,
+  });
   const isolation = describeIsolation({ groups, ids });
   const data = createBuiltData({
     cache: createDataCache(config.dataFolder, isRoot),
@@ -113,9 +124,19 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     clock,
     log,
   });
+  const images = createImages({
+    folder: config.imageFolder,
+    bytes: config.imageBytes,
+    authFiles: config.imageAuthFiles,
+    site: { etcFolder, filterFile, payloadFolder, groups },
+    idRanges: ids.idRanges,
+    trouble: noImages,
+    clock,
+    log,
+  });
   const server = await serve(
     socketPath,
-    createHandle({ sandboxes, feed, limitations, isolation, data }),
+    createHandle({ sandboxes, feed, limitations, isolation, data, images }),
     log,
   );
 
@@ -141,7 +162,11 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
       stopping.abort();
       await looking.done;
       await data.stop();
+      images.stopPulling();
       await sandboxes.stop();
+      await images
+        .stop()
+        .catch((thrown: unknown) => log.error('images not stopped', { error: String(thrown) }));
       await server.close();
       await ids.close();
       kernelKills?.close();

@@ -19,6 +19,11 @@ test('an environment with an image of its own has one template, whatever the row
   expect(chooseTemplate(fakeEnvironment(), { image: 'anything' })).toEqual(own);
 });
 
+const allowing = (...patterns: readonly string[]) => ({
+  ...environmentOf(),
+  template: fakeOpenTemplate(patterns),
+});
+
 describe('an image that its row names', () => {
   test.each([
     ['registry.example.com/tasks/a', 'image'],
@@ -37,7 +42,7 @@ describe('an image that its row names', () => {
   });
 
   test('decides the template alone: a longer list of allowed images changes none', () => {
-    const template = fakeOpenTemplate(['*']);
+    const template = fakeOpenTemplate(['*', ...allow]);
     expect(chooseTemplate({ ...environmentOf(), template }, { image: 'python:3.11' }).template).toEqual(
       choose('python:3.11'),
     );
@@ -56,6 +61,8 @@ describe('an image that its row names', () => {
     ['rootfs:/srv/tasks/../../etc'],
     ['rootfs:srv/tasks/a'],
     ['rootfs:/srv/tasks/a\0'],
+    ['rootfs:/srv/tasks/a\n/root'],
+    ['docker-archive:/srv/tasks/a\u009b.tar'],
     [`python:${'9'.repeat(2_000)}`],
     [{ name: 'python:3.12' }],
     [7],
@@ -74,10 +81,60 @@ describe('an image that its row names', () => {
     },
   );
 
-  test('and that is published: the refusal says that one machine takes only folders', () => {
-    expect(() => choose('debian:12')).toThrow(
-      /on one machine an image can only be a folder \(rootfs:PATH\)$/,
-    );
+  test.each(['docker-archive', 'oci-archive', 'oci'])(
+    'and that is an archive of this machine is let in by a pattern that says so: %s',
+    (transport) => {
+      const image = `${transport}:/srv/tasks/a`;
+      expect(chooseTemplate(allowing(`${transport}:/srv/*`), { image }).template.image).toEqual({
+        kind: 'image',
+        reference: image,
+      });
+      expect(() => chooseTemplate(allowing('*'), { image })).toThrow(
+        new RegExp(`as a pattern that begins with ${transport}:`),
+      );
+      expect(() => chooseTemplate(allowing(`${transport}:*`), { image: `${transport}:/srv/../etc` })).toThrow(
+        /neither an image reference/,
+      );
+    },
+  );
+
+  test.each([
+    ['127.0.0.1:6379/x'],
+    ['169.254.169.254/latest/x'],
+    ['localhost/x'],
+    ['LOCALHOST/x'],
+    ['registry:5000/x'],
+    ['2130706433:80/x'],
+    ['127.1/x'],
+    ['0x7f.0x1/x'],
+    ['metadata.google.internal/x'],
+    ['registry.team.svc/x'],
+    ['nas.lan:5000/x'],
+  ])('and that is of this machine’s network is let in by a pattern with its registry: %s', (image) => {
+    const host = image.slice(0, image.indexOf('/'));
+    expect(chooseTemplate(allowing(`${host}/*`), { image }).template.image).toEqual({
+      kind: 'image',
+      reference: image,
+    });
+    for (const pattern of ['*', `${host.slice(0, 3)}*`])
+      expect(() => chooseTemplate(allowing(pattern), { image })).toThrow(
+        `as a pattern that begins with ${host}/`,
+      );
+  });
+
+  test.each([
+    ['*', 'python:3.12', true],
+    ['*', 'registry.example.com/a', true],
+    ['reg*', 'registry.example.com/a', true],
+    ['registry.example.com*', 'registry.example.com.evil.example/a', true],
+    ['registry.example.com/*', 'registry.example.com/a', undefined],
+    ['python:*', 'python:3.12', undefined],
+  ])('and for which only %s speaks, %s, is pulled without credentials: %s', (pattern, image, anonymous) => {
+    expect(chooseTemplate(allowing(pattern), { image }).template.image).toEqual({
+      kind: 'image',
+      reference: image,
+      ...(anonymous === undefined ? {} : { anonymous }),
+    });
   });
 
   test('and that is a folder of this machine is not let in by a pattern for everything', () => {

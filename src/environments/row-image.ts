@@ -2,7 +2,7 @@ import { posix } from 'node:path';
 import { Failure } from '../failure/failure.ts';
 import type { Image, ImageOfRow } from '../model/environment.ts';
 import type { Item, Json } from '../model/grader.ts';
-import { imageOf, imageText } from './image-text.ts';
+import { archiveOf, hostOf, imageOf, imageText, isInside } from './image-text.ts';
 import { matchesOne } from './policy.ts';
 
 /**
@@ -53,7 +53,8 @@ type RowsImage =
  */
 function checkImage(text: string | null, { field, allow, permitted }: ImageOfRow): RowsImage {
   const image = text === null || text.length > longestText ? null : wellFormed(imageOf(text));
-  if (image === null) return refused('which is neither an image reference nor rootfs: and an absolute path');
+  if (image === null)
+    return refused('which is neither an image reference nor rootfs: or an archive with an absolute path');
   const written = imageText(image);
   if (!matchesOne(forKind(image, allow), written)) {
     return refused(
@@ -63,21 +64,42 @@ function checkImage(text: string | null, { field, allow, permitted }: ImageOfRow
   if (!matchesOne(permitted, written)) {
     return refused(`and the operator allows ${listed(permitted)}; use one of those, or ask the operator`);
   }
-  return { kind: 'image', image };
+  return { kind: 'image', image: withoutCredentials(image, allow) };
 }
 
 /**
- * Only a pattern that begins with `rootfs:` allows a folder of this machine. `*` allows every image of a registry, but a row must not
- * open any folder here.
+ * A folder or an archive of this machine needs a pattern that begins with its kind (`rootfs:`), and a registry inside the operator's network
+ * needs one that begins with its host. `*` allows every image of public registries, but a row must not open any folder here, or make this
+ * machine send requests to any address that only it reaches.
  */
-function forKind({ kind }: Image, allow: readonly string[]): readonly string[] {
-  return kind === 'rootfs' ? allow.filter((pattern) => pattern.startsWith('rootfs:')) : allow;
+function forKind(image: Image, allow: readonly string[]): readonly string[] {
+  const prefix = prefixOf(image);
+  return prefix === null ? allow : allow.filter((pattern) => pattern.startsWith(prefix));
 }
 
-const hint = ({ kind }: Image) =>
-  kind === 'rootfs'
-    ? ', as a pattern that begins with rootfs:'
-    : '; on one machine an image can only be a folder (rootfs:PATH)';
+/** Of what is on this machine or in its network; null: an image of another registry. */
+function prefixOf(image: Image): string | null {
+  if (image.kind === 'rootfs') return 'rootfs:';
+  const archive = image.kind === 'image' ? archiveOf(image.reference) : null;
+  if (archive !== null) return `${archive.transport}:`;
+  const host = image.kind === 'image' ? hostOf(image.reference) : null;
+  return host !== null && isInside(host) ? `${host}/` : null;
+}
+
+/** An image for which only a pattern for many registries speaks is pulled as anyone could pull it. */
+function withoutCredentials(image: Image, allow: readonly string[]): Image {
+  if (image.kind !== 'image' || archiveOf(image.reference) !== null) return image;
+  const host = hostOf(image.reference);
+  const named = allow.filter((pattern) =>
+    host === null ? !pattern.startsWith('*') : pattern.startsWith(`${host}/`),
+  );
+  return matchesOne(named, image.reference) ? image : { ...image, anonymous: true };
+}
+
+function hint(image: Image): string {
+  const prefix = prefixOf(image);
+  return prefix === null ? '' : `, as a pattern that begins with ${prefix}`;
+}
 
 /** A row may name a folder or an image, but never this machine's own programs. */
 function wellFormed(image: Image): Image | null {
@@ -87,12 +109,18 @@ function wellFormed(image: Image): Image | null {
     case 'rootfs':
       return isPlainPath(image.path) ? image : null;
     case 'image':
-      return isReference(image.reference) ? image : null;
+      return isArchive(image.reference) || isReference(image.reference) ? image : null;
   }
 }
 
+function isArchive(reference: string): boolean {
+  const archive = archiveOf(reference);
+  return archive !== null && isPlainPath(archive.path);
+}
+
+/** A list of paths has one on each line, so a line break in one would name another folder too. */
 const isPlainPath = (path: string): boolean =>
-  posix.isAbsolute(path) && posix.normalize(path) === path && !path.includes('\0');
+  posix.isAbsolute(path) && posix.normalize(path) === path && !/\p{Cc}/u.test(path);
 
 const refused = (because: string): RowsImage => ({ kind: 'refused', because });
 

@@ -59,7 +59,8 @@ export const failures = {
   capacity_timeout: ours('yes'),
   // `Line.staysFull` in src/adapters/redis/scripts/lib/line.lua; bursts, `tooManyAnnounce` in src/adapters/redis/pool-store.ts
   line_full: ours('later'),
-  // `classifyStart` in src/pool/launch/classify.ts, from `startTrouble` in src/adapters/kubernetes/truth/start-trouble.ts
+  // `classifyStart` in src/pool/launch/classify.ts, from `startTrouble` in src/adapters/kubernetes/truth/start-trouble.ts, or from a
+  // node: `troubleOf` in services/node/images/registry-trouble.ts
   image_unavailable: ours('yes'),
   // `classifyStart` in src/pool/launch/classify.ts, from the same, or from a node: `refuseWithoutRoom` in
   // services/node/sandbox/memory-room.ts

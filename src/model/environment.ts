@@ -53,14 +53,17 @@ export const memoryLimitOf = ({
   memory.limitBytes + (diskApart === true ? diskBytes : 0);
 
 /**
- * `host`: this machine's own programs, read-only (local provider). `rootfs`: a folder (local). `image`: OCI (cluster).
+ * `host`: this machine's own programs, read-only (local provider). `rootfs`: a folder (local). `image`: an image of a registry, or
+ * an archive of one (local).
+ * `anonymous`: a row names it, and no pattern names its registry; it is pulled without credentials, which would else be for anyone who
+ * sends rows.
  * `config`: sha256 of the {@link imageConfigFile} that an environment was read with, so that warm sandboxes of an earlier one are
  * replaced; each start reads the file again. Absent: there was no file, or a row names the folder.
  */
 export type Image =
   | { readonly kind: 'host' }
   | { readonly kind: 'rootfs'; readonly path: string; readonly config?: string }
-  | { readonly kind: 'image'; readonly reference: string };
+  | { readonly kind: 'image'; readonly reference: string; readonly anonymous?: true };
 
 /** Where the ENV, WORKDIR and USER of an image stand whose files are in the folder `path`. */
 export const imageConfigFile = (path: string): string =>

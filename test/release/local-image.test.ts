@@ -101,7 +101,10 @@ test('the first graded rollout comes within three minutes of its start, with the
   process.stdout.write(`corral-local: first graded rollout after ${tookS.toFixed(1)} s\n`);
   expect(tookS).toBeLessThan(180);
   expect(await inside('keys', 'create', 'trainer', '--scope', 'rft:tools')).toContain('corral_trainer_');
-  expect(await inside('doctor')).toContain('/var/lib/corral');
+  const found = await inside('doctor');
+  expect(found).toContain('/var/lib/corral');
+  expect(found).toMatch(/images of registries +skopeo, zstd/);
+  expect(printed).not.toContain('Images of registries and archives cannot be used');
 });
 
 test('a second start on the same volume prints no key', async () => {

@@ -1,17 +1,17 @@
 /*
  * mount-root: mounts the roots of a sandbox over the folder of an image, in the mount namespace that it is started in.
  *
- *   mount-root BASE USERS GROUPS IMAGE STAGE     1 = it could not; the reason is on stderr
+ *   mount-root BASE USERS GROUPS LAYERS STAGE     1 = it could not; the reason is on stderr
  *
  *   BASE     this machine's id of the sandbox's user 0, who owns its root
- *   USERS    this machine's ids of the users of IMAGE, as uid_map of user_namespaces(7) has them
+ *   USERS    this machine's ids of the image's users, as uid_map of user_namespaces(7) has them
  *   GROUPS   the same of its groups
- *   IMAGE    folder of the image, an absolute path
+ *   LAYERS   folders of the image, absolute paths, the uppermost first, one a line
  *   STAGE    folder with these folders:
  *     skeleton   what every sandbox has in its root: mount points, and its own files of /etc
- *     disk       an empty file system, which limits what the sandbox may write
- *     image      gets IMAGE with its owners shifted so
- *     root       gets the sandbox's root: `disk` above `skeleton` above `image`
+ *     disk       an empty file system, which limits what the sandbox may write. `0`, `1`, … in it get the layers with their owners
+ *                shifted so; the sandbox does not see these
+ *     root       gets the sandbox's root: `disk` above `skeleton` above the layers
  *     grader     gets the same without `disk`, read-only: what the sandbox writes is not in there
  *
  * A mount has its owners shifted by a user namespace that maps them so. That takes a process in such a namespace, for as long as it
@@ -24,6 +24,8 @@
 enum { STANDARD_ERROR = 2, WRITE_ONLY = 1, CLOSE_ON_EXEC = 02000000, PARENT_DEATH_SIGNAL = 1, KILL = 9, CHILD = 17, NEW_USER = 0x10000000 };
 enum { CLONE_TREE = 1, EMPTY_PATH = 0x1000, FROM_EMPTY_PATH = 4, READ_ONLY = 1, SHIFTED = 0x100000 };
 enum { FOLDER_MODE = 0755 };
+/* As many as container engines take. Their names fit into a page, as the options of a mount must. */
+enum { MOST_LAYERS = 128, LONGEST_OPTIONS = 4096 };
 
 #if defined(__x86_64__)
 enum { sys_clone = 56, sys_wait4 = 61, sys_kill = 62, sys_mount = 165, sys_mkdirat = 258, sys_fchownat = 260, sys_fchmodat = 268, sys_ppoll = 271 };
@@ -85,11 +87,12 @@ static word namespaceOf(const char *users, const char *groups) {
   return namespace;
 }
 
-static void mountShifted(const char *image, const char *at, word namespace) {
+static void mountShifted(const char *layer, const char *at, word namespace) {
   struct attributes attributes = { SHIFTED | READ_ONLY, 0, 0, namespace };
-  word tree = must("image", call(sys_open_tree, CURRENT_FOLDER, (word)image, CLONE_TREE | CLOSE_ON_EXEC, 0));
+  word tree = must("layer", call(sys_open_tree, CURRENT_FOLDER, (word)layer, CLONE_TREE | CLOSE_ON_EXEC, 0));
   must("owners", call5(sys_mount_setattr, tree, (word)"", EMPTY_PATH, (word)&attributes, sizeof attributes));
   must("place", call5(sys_move_mount, tree, (word)"", CURRENT_FOLDER, (word)at, FROM_EMPTY_PATH));
+  call(sys_close, tree, 0, 0, 0);
 }
 
 /* The root of an overlay has the owner and the mode of the uppermost one. */
@@ -99,21 +102,47 @@ static void makeFolder(const char *path, word owner) {
   must("disk", call5(sys_fchownat, CURRENT_FOLDER, (word)path, owner, owner, 0));
 }
 
-static void mountOverlay(const char *at, word flags, const char *layers) {
-  must("overlay", call5(sys_mount, (word)"corral-root", (word)at, (word)"overlay", flags, (word)layers));
+/* Ends the first line of a text, and returns the next; null after the last. */
+static char *cutLine(char *text) {
+  while (*text != 0 && *text != '\n') text++;
+  if (*text == 0) return 0;
+  *text = 0;
+  return text + 1;
+}
+
+/* Mounts each layer with its owners shifted, and writes the overlay's option of all lower ones. Returns its end. */
+static char *mountLayers(char *layers, word namespace, char *option) {
+  char *end = append(option, "lowerdir=skeleton");
+  for (word index = 0; layers != 0; index++) {
+    must("too many layers", index < MOST_LAYERS ? 0 : TOO_LARGE);
+    char *next = cutLine(layers), place[32];
+    appendNumber(append(place, "disk/"), index);
+    makeFolder(place, 0);
+    mountShifted(layers, place, namespace);
+    end = append(append(end, ":"), place);
+    layers = next;
+  }
+  return end;
+}
+
+static void mountOverlay(const char *at, word flags, const char *options) {
+  must("overlay", call5(sys_mount, (word)"corral-root", (word)at, (word)"overlay", flags, (word)options));
 }
 
 /* STAGE becomes the working folder, so that the layers have short names without any character that separates them. */
 __attribute__((noreturn, used)) void start(word *stack) {
   char **argv = (char **)(stack + 1);
-  must("BASE, USERS, GROUPS, IMAGE and STAGE are needed", stack[0] == 6 ? 0 : INVALID);
+  must("BASE, USERS, GROUPS, LAYERS and STAGE are needed", stack[0] == 6 ? 0 : INVALID);
   must("stage", call(sys_chdir, (word)argv[5], 0, 0, 0));
-  mountShifted(argv[4], "image", namespaceOf(argv[2], argv[3]));
+  char options[LONGEST_OPTIONS];
+  char *end = mountLayers(argv[4], namespaceOf(argv[2], argv[3]), options);
   makeFolder("disk/upper", number(argv[1], 10));
   makeFolder("disk/work", 0);
   /* A folder of the image is renamed in one step, as elsewhere: Linux refuses that by default (EXDEV). To change an owner or a mode does
    * not copy the file. All files are on one device (xino), or `du -x` and `tar --one-file-system` would leave the image's out. */
-  mountOverlay("root", 0, "lowerdir=skeleton:image,upperdir=disk/upper,workdir=disk/work,redirect_dir=on,metacopy=on,xino=on");
-  mountOverlay("grader", READ_ONLY, "lowerdir=skeleton:image,xino=on");
+  append(end, ",xino=on,upperdir=disk/upper,workdir=disk/work,redirect_dir=on,metacopy=on");
+  mountOverlay("root", 0, options);
+  append(end, ",xino=on");
+  mountOverlay("grader", READ_ONLY, options);
   for (;;) call(sys_exit_group, 0, 0, 0, 0);
 }

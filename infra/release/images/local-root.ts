@@ -27,13 +27,15 @@ const packages = [
   'python3-minimal',
   'redis-server',
   'sed',
+  'skopeo',
   'tar',
   'tini',
   'util-linux',
+  'zstd',
 ];
 
 /** They install, configure or start others of Debian's packages: nothing does that in an image. */
-const without = [
+const ofInstallation = [
   'adduser',
   'debconf',
   'dpkg',
@@ -53,10 +55,53 @@ const without = [
   'usrmerge',
 ];
 
+/** For signatures of images and for networks of containers, 20 MB, which come along with skopeo: node asks it for neither. */
+const ofSkopeo = [
+  'containernetworking-plugins',
+  'dirmngr',
+  'dmsetup',
+  'gnupg',
+  'gnupg-l10n',
+  'gnupg-utils',
+  'golang-github-containers-common',
+  'golang-github-containers-image',
+  'gpg',
+  'gpg-agent',
+  'gpg-wks-client',
+  'gpg-wks-server',
+  'gpgconf',
+  'gpgsm',
+  'gpgv',
+  'iptables',
+  'libffi8',
+  'libgnutls30',
+  'libhogweed6',
+  'libidn2-0',
+  'libip4tc2',
+  'libip6tc2',
+  'libksba8',
+  'libldap-2.5-0',
+  'libmnl0',
+  'libnetfilter-conntrack3',
+  'libnettle8',
+  'libnfnetlink0',
+  'libnftnl11',
+  'libnpth0',
+  'libp11-kit0',
+  'libsasl2-2',
+  'libsasl2-modules-db',
+  'libsqlite3-0',
+  'libtasn1-6',
+  'libunistring2',
+  'libxtables12',
+  'netbase',
+  'pinentry-curses',
+];
+
 type Wish = { readonly architecture: 'x64' | 'arm64'; readonly revision: string; readonly cacheDir: string };
 
 export const localRoot = ({ cacheDir, ...wish }: Wish): Promise<DebianRoot> =>
-  debianRoot({ ...wish, packages, without }, cacheDir);
+  debianRoot({ ...wish, packages, without: [...ofInstallation, ...ofSkopeo] }, cacheDir);
 
 /** For people and translators. Licenses stay. */
 const leftOut =

@@ -9,7 +9,7 @@ import type { WritablePlace } from '../sandbox/writable-places.ts';
 import type { Kept } from './host-settings.ts';
 import { mount, type Option, parentsOf } from './options.ts';
 import { type Mounts, overlayCapabilities, type OverlayRoot, overlayRoot } from './overlay-root.ts';
-import { graderId, places, policyId, sandboxSocketName, type Users } from './places.ts';
+import { places, policyId, queriesId, sandboxSocketName, type Users } from './places.ts';
 import type { RootStep } from './root-layout.ts';
 
 export type Plan = {
@@ -211,8 +211,7 @@ function environment(plan: Plan): Readonly<Record<string, string>> {
     CORRAL_POLICY_UID: String(policyId),
     CORRAL_POLICY_GID: String(policyId),
     ...(plan.ownIds && { CORRAL_POLICY_PROCESSES: String(plan.template.processes) }),
-    CORRAL_GRADER_UID: String(graderId),
-    CORRAL_GRADER_GID: String(graderId),
+    ...ownIdVariables(plan.image.ownIds),
     ...(plan.overlay?.graders == null ? {} : { CORRAL_GRADER_ROOT: places.graderRoot }),
     CORRAL_PID_NAMESPACE: 'own',
     CORRAL_USERS: plan.users,
@@ -221,6 +220,12 @@ function environment(plan: Plan): Readonly<Record<string, string>> {
     ...(kills !== null && { CORRAL_CGROUP_EVENTS: kills }),
     ...(cpuTime !== null && { CORRAL_CGROUP_CPU: cpuTime }),
   };
+}
+
+function ownIdVariables({ grader, queries }: ImageSettings['ownIds']): Readonly<Record<string, string>> {
+  const graders = { CORRAL_GRADER_UID: String(grader), CORRAL_GRADER_GID: String(grader) };
+  if (queries === queriesId) return graders;
+  return { ...graders, CORRAL_QUERY_UID: String(queries), CORRAL_QUERY_GID: String(queries) };
 }
 
 function workspaceVariables({ workdir }: ImageSettings): Readonly<Record<string, string>> {

@@ -39,8 +39,13 @@ export type SocketLimit = { readonly program: string; readonly most: number };
 /** Where it is mounted, and the empty `workspace` and `tmp` that it begins with, as they are to be. */
 export type DiskPlan = { readonly folder: string; readonly from: string };
 
-/** The disk becomes the upper layer of the sandbox's root: `mount-root` mounts it above this image in the stage. */
-export type OverlayPlan = { readonly image: string; readonly user: ImageUser; readonly stage: string };
+/** The disk becomes the upper layer of the sandbox's root: `mount-root` mounts it above these layers of an image in the stage. */
+export type OverlayPlan = {
+  /** Folders, the uppermost first. */
+  readonly layers: readonly string[];
+  readonly user: ImageUser;
+  readonly stage: string;
+};
 
 /** The launch's descriptors beside the standard ones; the script and bubblewrap's options name them by number. */
 export const descriptors = { options: 3, status: 4, filter: 5, mapped: 6 } as const;
@@ -138,7 +143,7 @@ function environmentOf(spec: LaunchSpec): NodeJS.ProcessEnv {
     NODE_PID: String(process.pid),
     JOIN_FILES: joinFiles.join('\n'),
     FSTAB: mounts?.fstab ?? '',
-    ...('image' in disk
+    ...('layers' in disk
       ? { ...overlayVariables(disk, idBase ?? 0), MOUNT_ROOT: payloadNative(payloadFolder, 'mount-root') }
       : { DISK_FROM: disk.from, DISK_FOLDER: disk.folder }),
     ID_BASE: idBase === null ? '' : String(idBase),
@@ -148,8 +153,8 @@ function environmentOf(spec: LaunchSpec): NodeJS.ProcessEnv {
   };
 }
 
-const overlayVariables = ({ image, user, stage }: OverlayPlan, idBase: number) => ({
-  IMAGE: image,
+const overlayVariables = ({ layers, user, stage }: OverlayPlan, idBase: number) => ({
+  LAYERS: layers.join('\n'),
   USER_MAP: idMap(idBase, user.uid),
   GROUP_MAP: idMap(idBase, user.gid),
   STAGE: stage,
@@ -203,7 +208,7 @@ export function endingOf(code: number | null, signal: string | null): Pick<Endin
  * mounts are never seen by the host and cannot be left behind. Each program that it runs costs a start a millisecond.
  *
  * In the environment: NODE_PID; JOIN_FILES, one a line; FSTAB (empty: no mounts); DISK_FROM and DISK_FOLDER, or
- * MOUNT_ROOT, IMAGE, USER_MAP, GROUP_MAP and STAGE; ID_BASE (empty: no namespace of its own); OWN_NETWORK, a program that becomes the rest in a network of
+ * MOUNT_ROOT, LAYERS, USER_MAP, GROUP_MAP and STAGE; ID_BASE (empty: no namespace of its own); OWN_NETWORK, a program that becomes the rest in a network of
  * its own (empty: bubblewrap makes one); LIMIT_SOCKETS, the program that is bubblewrap's parent then (empty: no limit), and MOST_SOCKETS.
  * The arguments are bubblewrap's command; its options come on descriptor 3, its status goes to descriptor 4, and its filter is on 5.
  *
@@ -226,7 +231,7 @@ IFS='
 for file in $JOIN_FILES; do echo $$ > "$file"; done
 if [ -n "$FSTAB" ]; then
   mount --all --fstab "$FSTAB"
-  if [ -n "\${MOUNT_ROOT:-}" ]; then "$MOUNT_ROOT" "$ID_BASE" "$USER_MAP" "$GROUP_MAP" "$IMAGE" "$STAGE"; else cp -Rp "$DISK_FROM"/* "$DISK_FOLDER"; fi
+  if [ -n "\${MOUNT_ROOT:-}" ]; then "$MOUNT_ROOT" "$ID_BASE" "$USER_MAP" "$GROUP_MAP" "$LAYERS" "$STAGE"; else cp -Rp "$DISK_FROM"/* "$DISK_FOLDER"; fi
 fi
 unset IFS
 if [ -z "$ID_BASE" ]; then

@@ -34,6 +34,8 @@ export function isReserved(target: string): boolean {
 /** The user whose id commands run under, and the grader's. Never ids of people on this host: nothing here is theirs. */
 export const policyId = 1000;
 export const graderId = 1001;
+/** Who answers queries of databases. */
+export const queriesId = 1002;
 
 /** The home of commands whose user has none in the image. */
 export const policyHome = '/home/policy';

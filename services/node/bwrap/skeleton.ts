@@ -1,5 +1,6 @@
-import { chmodSync, chownSync, lstatSync, mkdirSync, readFileSync, type Stats, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, lstatSync, mkdirSync, type Stats, writeFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
+import { readRegular } from '../read-regular.ts';
 import { unplaceable } from './root-layout.ts';
 import { ownerInside, type ImageUser } from './shifted-ids.ts';
 
@@ -91,9 +92,10 @@ function attributesOf(path: string, { own, found, user }: Known): Attributes {
   };
 }
 
+/** Empty also if it is larger than any real one: commands must not write it in any case. */
 function preloadedOf(image: string): Readonly<Record<string, string>> {
   const file = join(image, 'etc', preloaded);
-  return statsOf(file)?.isFile() === true ? { [preloaded]: readFileSync(file, 'utf8') } : {};
+  return statsOf(file)?.isFile() === true ? { [preloaded]: readRegular(file) } : {};
 }
 
 const statsOf = (path: string) => lstatSync(path, { throwIfNoEntry: false });

@@ -36,7 +36,7 @@ const script = `
 set -e
 mount -t tmpfs corral-trial "$3"
 cd "$3"
-mkdir skeleton disk image root grader
+mkdir skeleton disk root grader
 "$1" ${someBase} "$4" "$4" "$2" "$3"
 `;
 

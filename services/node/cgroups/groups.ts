@@ -29,6 +29,9 @@ export type Group = {
   remove(): Promise<void>;
 };
 
+/** How the names of groups begin that are no sandbox's: programs that pull an image or build data. */
+export const ownGroups = { image: 'image-pull-', data: 'data-' } as const;
+
 /** Control groups of one node: `corral/<fleet>/<sandbox>` in each hierarchy. */
 export interface Groups {
   /** Which interface of the kernel serves; `none` when it offers nothing that we may use. */

@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { lstatSync } from 'node:fs';
 import {
@@ -10,17 +9,16 @@ import {
   readdir,
   readFile,
   rename,
-  rm,
   stat,
   utimes,
   writeFile,
 } from 'node:fs/promises';
-import { once } from 'node:events';
 import { join } from 'node:path';
 import { type Static, Type } from 'typebox';
 import { Value } from 'typebox/value';
 import { treeDigest } from '#src/environments/tree-digest.ts';
 import type { DataDigest } from '#src/model/ids.ts';
+import { lockFile, removeTree, writeToDisk } from '../disk.ts';
 
 /**
  * Results of builds in a folder, each under its digest. Any number of processes may share the folder:
@@ -83,7 +81,7 @@ export function createDataCache(folder: string, isRoot: boolean): DataCache {
     },
     begin: async (digest, owner) => {
       const building = at('building', digest);
-      await rm(building, { recursive: true, force: true });
+      await removeTree(building);
       const content = join(building, contentName);
       await mkdir(content, { recursive: true, mode: 0o755 });
       if (owner !== null) await chown(content, owner, owner);
@@ -102,11 +100,11 @@ export function createDataCache(folder: string, isRoot: boolean): DataCache {
       const made = at('made', digest);
       await mkdir(join(folder, 'made'), { recursive: true });
       // What stands there was not believed.
-      await rm(made, { recursive: true, force: true });
+      await removeTree(made);
       await rename(building, made);
       return { folder: join(made, contentName), bytes };
     },
-    abandon: (digest) => rm(at('building', digest), { recursive: true, force: true }),
+    abandon: (digest) => removeTree(at('building', digest)),
     touch: (digest) => {
       const now = new Date();
       // Somebody may have emptied the folder; the next start finds that out.
@@ -123,7 +121,7 @@ export function createDataCache(folder: string, isRoot: boolean): DataCache {
           // Out of sight at once: who looks meanwhile finds all of it or nothing.
           const gone = join(folder, `gone-${key}`);
           await rename(path, gone);
-          await rm(gone, { recursive: true, force: true });
+          await removeTree(gone);
           removed += 1;
         }
       }
@@ -167,35 +165,4 @@ async function makeReadable(content: string, isRoot: boolean): Promise<number> {
     if (stats.isFile()) bytes += stats.size;
   }
   return bytes;
-}
-
-/** Before the rename, so that no crash leaves a name without its contents. */
-async function writeToDisk(folder: string): Promise<void> {
-  const child = spawn('sync', ['--file-system', folder], { stdio: 'ignore' });
-  const [code] = (await once(child, 'close')) as [number | null];
-  if (code !== 0) throw new Error(`sync --file-system ${folder} ended with ${code}`);
-}
-
-/**
- * Node has no lock of files that the kernel gives back when a process dies. `flock` has: it holds the lock for as long as the
- * program after it runs, which ends with its stdin, that is with us.
- */
-async function lockFile(path: string, signal: AbortSignal): Promise<() => Promise<void>> {
-  const child = spawn('flock', ['--exclusive', path, 'sh', '-c', 'echo held; exec cat'], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
-  const closed = once(child, 'close');
-  const stop = () => child.kill('SIGKILL');
-  signal.addEventListener('abort', stop, { once: true });
-  if (signal.aborted) stop();
-  try {
-    const held = await Promise.race([once(child.stdout, 'data').then(() => true), closed.then(() => false)]);
-    if (!held) throw new Error(`the lock ${path} could not be had`);
-  } finally {
-    signal.removeEventListener('abort', stop);
-  }
-  return async () => {
-    child.stdin.end();
-    await closed;
-  };
 }

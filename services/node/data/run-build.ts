@@ -8,7 +8,7 @@ import { mount, type Option } from '../bwrap/options.ts';
 import { linksToCopies } from '../bwrap/host-etc.ts';
 import { copiesFolder, emptyFile, listHostRoot } from '../bwrap/host-root.ts';
 import { layOutRoot } from '../bwrap/root-layout.ts';
-import type { Group, Groups } from '../cgroups/groups.ts';
+import { type Group, type Groups, ownGroups } from '../cgroups/groups.ts';
 import type { Site } from '../sandbox/build.ts';
 import { isStillThere } from '../sandbox/read-only-root.ts';
 import { etcOf } from '../sandbox/own-etc.ts';
@@ -60,7 +60,7 @@ export async function runBuild(
   site: BuildSite,
   signal: AbortSignal,
 ): Promise<BuildEnd> {
-  const group = await site.groups.create(`data-${build.digest.slice(0, 24)}`, limits);
+  const group = await site.groups.create(`${ownGroups.data}${build.digest.slice(0, 24)}`, limits);
   try {
     return await follow(start(build, folder, group, site), build.timeoutMs, signal);
   } finally {

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { findAccount, ownNames, ownUser, readAccountFiles, withOwnNames } from './accounts.ts';
+import { findAccount, ownNames, ownUser, readAccountFiles, unusedIds, withOwnNames } from './accounts.ts';
 
 const passwd = `root:x:0:0:root:/root:/bin/bash
 broken
@@ -72,6 +72,10 @@ it('an id without an account has a home of Corral’s, and a name without one fa
   );
 });
 
+it('a USER without an account is named without what a terminal would obey', () => {
+  expect(() => findAccount('a\u009b2J', 'user', { passwd: '', group: '' })).toThrow('User "a?2J"');
+});
+
 it('accounts are never those of this machine: links out of the image are not followed', () => {
   const root = mkdtempSync(join(tmpdir(), 'corral-accounts-'));
   mkdirSync(join(root, 'etc'));
@@ -96,4 +100,18 @@ it('ids of a sandbox that have no name in an image get one, after the image’s 
     passwd: named,
     group: 'a:x:1000:\nb:x:1001:\nc:x:1002:\n',
   });
+});
+
+it('graders and queries get ids that nothing of an image has', () => {
+  const none = { passwd: '', group: '' };
+  expect(unusedIds([0, 33], ownUser, none)).toEqual({ grader: 1001, queries: 1002 });
+  expect(unusedIds([0, 1001], ownUser, none)).toEqual({ grader: 1002, queries: 60_100 });
+  expect(
+    unusedIds([60_100], ownUser, { passwd: 'a:x:1002:1001::/:/bin/sh\n', group: 'b:x:60101:\n' }),
+  ).toEqual({
+    grader: 60_102,
+    queries: 60_103,
+  });
+  // The USER has the id 1001 in the image, so what belongs to 1000 there belongs to 1001 here.
+  expect(unusedIds([1000], { uid: 1001, gid: 1001 }, none)).toEqual({ grader: 1002, queries: 60_100 });
 });

@@ -1,9 +1,11 @@
-import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync } from 'node:fs';
+import { lstatSync } from 'node:fs';
 import { join } from 'node:path';
 import { Failure } from '#src/failure/failure.ts';
-import { graderId, policyHome, policyId } from '../bwrap/places.ts';
+import { graderId, policyHome, policyId, queriesId } from '../bwrap/places.ts';
 import { exchanged, type ImageUser } from '../bwrap/shifted-ids.ts';
+import { shown } from '../images/quoted.ts';
 import { idsInRange } from '../own-ids.ts';
+import { readRegular } from '../read-regular.ts';
 
 /*
  * The name of the commands' user. Its ids stay 1000, whatever the image says, because another id could be sandboxd's or a grader's. So the
@@ -31,28 +33,6 @@ export function readAccountFiles(root: string): AccountFiles {
   const isFolder = lstatSync(etc, { throwIfNoEntry: false })?.isDirectory() ?? false;
   const read = (name: string) => (isFolder ? readRegular(join(etc, name)) : '');
   return { passwd: read('passwd'), group: read('group') };
-}
-
-/** Such files have some kilobytes. */
-const mostBytes = 1024 * 1024;
-
-function readRegular(path: string): string {
-  const fd = openOrNull(path);
-  if (fd === null) return '';
-  try {
-    const found = fstatSync(fd);
-    return found.isFile() && found.size <= mostBytes ? readFileSync(fd, 'utf8') : '';
-  } finally {
-    closeSync(fd);
-  }
-}
-
-function openOrNull(path: string): number | null {
-  try {
-    return openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
-  } catch {
-    return null;
-  }
 }
 
 /** `user`: the image's USER; `runAs`: the environment's. Throws `start_failed` for a user whom the image does not have. */
@@ -90,10 +70,11 @@ function ownable(text: string): number {
 }
 
 /** Lines for the ids of a sandbox that have no name in these files, after all others. */
-export function withOwnNames({ passwd, group }: AccountFiles): AccountFiles {
+export function withOwnNames({ passwd, group }: AccountFiles, ids = usualIds): AccountFiles {
+  const names = ownNamesOf(ids);
   return {
-    passwd: withLines(passwd, passwdFields, ownNames.passwd),
-    group: withLines(group, groupFields, ownNames.group),
+    passwd: withLines(passwd, passwdFields, names.passwd),
+    group: withLines(group, groupFields, names.group),
   };
 }
 
@@ -104,15 +85,45 @@ function withLines(file: string, fields: number, lines: readonly string[]): stri
   return `${file}${end}${lacking.map((line) => `${line}\n`).join('')}`;
 }
 
+/** Ids of a sandbox next to root and the commands' user. */
+export type OwnIds = { readonly grader: number; readonly queries: number };
+
+export const usualIds: OwnIds = { grader: graderId, queries: queriesId };
+
 /** The users of every sandbox next to root: who runs commands, graders and queries of databases. */
-export const ownNames = {
+export const ownNamesOf = ({ grader, queries }: OwnIds) => ({
   passwd: [
     `policy:x:${policyId}:${policyId}:policy:${policyHome}:/bin/sh`,
-    `grader:x:${graderId}:${graderId}:grader:/nonexistent:/bin/sh`,
-    'queries:x:1002:1002:queries:/nonexistent:/bin/false',
+    `grader:x:${grader}:${grader}:grader:/nonexistent:/bin/sh`,
+    `queries:x:${queries}:${queries}:queries:/nonexistent:/bin/false`,
   ],
-  group: [`policy:x:${policyId}:`, `grader:x:${graderId}:`, 'queries:x:1002:'],
-} as const;
+  group: [`policy:x:${policyId}:`, `grader:x:${grader}:`, `queries:x:${queries}:`],
+});
+
+export const ownNames = ownNamesOf(usualIds);
+
+/** Beyond what distributions give to people and services. */
+const firstOther = 60_100;
+
+/**
+ * Ids that nothing of the image has, so that a grader owns no file of it. `owners`: users and groups of its files; `ids`: those of the
+ * commands' user, which have changed places.
+ */
+export function unusedIds(owners: Iterable<number>, ids: ImageUser, accounts: AccountFiles): OwnIds {
+  const used = new Set([
+    ...[...owners].flatMap((id) => [exchanged(id, ids.uid), exchanged(id, ids.gid)]),
+    ...entriesOf(accounts.passwd, passwdFields).flatMap(({ fields }) => [
+      Number(fields[2]),
+      Number(fields[3]),
+    ]),
+    ...entriesOf(accounts.group, groupFields).map(({ fields }) => Number(fields[2])),
+  ]);
+  const others = Array.from({ length: used.size + 2 }, (_, index) => firstOther + index);
+  const [grader = graderId, queries = queriesId] = [graderId, queriesId, ...others].filter(
+    (id) => !used.has(id),
+  );
+  return { grader, queries };
+}
 
 export const rootHome = '/root';
 const id = String(policyId);
@@ -161,10 +172,11 @@ function renamed(
 const exchangedText = (field: string, own: number) =>
   isId(field) ? String(exchanged(Number(field), own)) : field;
 
-function unknownUser(name: string): Failure {
+function unknownUser(user: string): Failure {
+  const name = shown(user);
   return new Failure(
     'start_failed',
-    `the image's configuration says User ${JSON.stringify(name)}, and the image's /etc/passwd has no such user: ` +
+    `the image's configuration says User ${name}, and the image's /etc/passwd has no such user: ` +
       'correct the User, or give the image its own /etc/passwd',
     { evidence: { user: name } },
   );

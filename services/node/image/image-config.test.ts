@@ -9,6 +9,12 @@ const parsed = { env: { PATH: '/x:/bin', EMPTY: '', EQUAL: 'a=b' }, workdir: '/s
 const nothing = { env: {}, workdir: null, user: '' };
 
 describe('parseImageConfig', () => {
+  it('writes nothing that a terminal would obey', () => {
+    expect(() => parseImageConfig(JSON.stringify({ config: { WorkingDir: 'a\u009b2J\u202e' } }))).toThrow(
+      'its WorkingDir "a?2J?" is not absolute',
+    );
+  });
+
   it.each([
     ['an OCI image configuration', { architecture: 'amd64', rootfs: {}, config }],
     ['docker inspect', [{ Id: 'sha256:1', RootFS: {}, Config: config }]],

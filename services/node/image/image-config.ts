@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { Failure } from '#src/failure/failure.ts';
 import { imageConfigFile } from '#src/model/environment.ts';
+import { shown } from '../images/quoted.ts';
 
 /** An image's settings for its processes. `docker export` drops them. */
 export type ImageConfig = {
@@ -75,7 +76,7 @@ function parseEnv(value: unknown): ImageConfig['env'] {
   const entries = value.map((entry: unknown) => textOf(entry, 'Env'));
   const variables = entries.map((entry) => {
     const at = entry.indexOf('=');
-    if (at < 1) throw new Error(`its Env has ${JSON.stringify(entry)}, which is not NAME=VALUE`);
+    if (at < 1) throw new Error(`its Env has ${shown(entry)}, which is not NAME=VALUE`);
     return [entry.slice(0, at), entry.slice(at + 1)] as const;
   });
   return Object.fromEntries(variables);
@@ -83,7 +84,7 @@ function parseEnv(value: unknown): ImageConfig['env'] {
 
 function parseWorkdir(text: string): string | null {
   if (text === '') return null;
-  if (!posix.isAbsolute(text)) throw new Error(`its WorkingDir ${JSON.stringify(text)} is not absolute`);
+  if (!posix.isAbsolute(text)) throw new Error(`its WorkingDir ${shown(text)} is not absolute`);
   const workdir = posix.resolve(text);
   return workdir === '/' ? null : workdir;
 }
@@ -92,6 +93,7 @@ function parseWorkdir(text: string): string | null {
 function textOf(value: unknown, name: string): string {
   const text = value ?? '';
   if (typeof text !== 'string' || text.includes('\0')) throw new Error(`its ${name} is not a text`);
+  if (Buffer.byteLength(text) > longestEnv) throw new Error(`its ${name} has more than ${longestEnv} bytes`);
   return text;
 }
 

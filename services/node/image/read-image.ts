@@ -3,9 +3,12 @@ import type { ImageUser } from '../bwrap/shifted-ids.ts';
 import {
   type AccountFiles,
   findAccount,
+  type OwnIds,
   ownUser,
   readAccountFiles,
   rootHome,
+  unusedIds,
+  usualIds,
   withOwnNames,
 } from './accounts.ts';
 import { type ImageConfig, readImageConfig } from './image-config.ts';
@@ -18,6 +21,7 @@ export type ImageSettings = {
   /** Home of the user who runs commands. */
   readonly home: string;
   readonly user: ImageUser;
+  readonly ownIds: OwnIds;
   /** In place of the image's own. */
   readonly accounts: Partial<AccountFiles>;
 };
@@ -28,15 +32,27 @@ export const hostSettings = (runAs: 'user' | 'root'): ImageSettings => ({
   workdir: null,
   home: runAs === 'root' ? rootHome : policyHome,
   user: ownUser,
+  ownIds: usualIds,
   accounts: {},
 });
 
 /** Each start reads it again, because a change of the file is not announced. Throws `start_failed`. */
 export function readImage(root: string, runAs: 'user' | 'root'): ImageSettings {
-  const { env, workdir, user } = readImageConfig(root) ?? noConfig;
+  return imageSettings(root, readImageConfig(root) ?? noConfig, runAs, null);
+}
+
+/** `root`: where its files are. `owners`: of its files; null: they are not known. Throws `start_failed`. */
+export function imageSettings(
+  root: string,
+  { env, workdir, user }: ImageConfig,
+  runAs: 'user' | 'root',
+  owners: readonly number[] | null,
+): ImageSettings {
   const accounts = readAccountFiles(root);
   const { home, ids, files } = findAccount(user, runAs, accounts);
-  return { env, workdir, home, user: ids, accounts: withOwnNames({ ...accounts, ...files }) };
+  const named = { ...accounts, ...files };
+  const ownIds = owners === null ? usualIds : unusedIds(owners, ids, named);
+  return { env, workdir, home, user: ids, ownIds, accounts: withOwnNames(named, ownIds) };
 }
 
 /** An image without a configuration says nothing. */

@@ -11,7 +11,8 @@ import type { Users } from '../bwrap/places.ts';
 import type { CanOverlay } from '../bwrap/try-overlay.ts';
 import type { Group, GroupLimits } from '../cgroups/groups.ts';
 import { payloadNative } from '#src/protocol/sandboxd/payload-layout.ts';
-import { hostSettings, type ImageSettings, readImage } from '../image/read-image.ts';
+import { hostSettings, imageSettings, type ImageSettings, readImage } from '../image/read-image.ts';
+import type { HeldImage } from '../images/images.ts';
 import { sandboxEtc } from './own-etc.ts';
 import { type OverlaySite, stageOverlay } from './overlay.ts';
 import { readOnlyRoot } from './read-only-root.ts';
@@ -48,22 +49,31 @@ export function groupLimits(template: Template): GroupLimits {
   };
 }
 
+/** What is known of a sandbox before it starts. */
+type Buildable = {
+  readonly request: CreateRequest;
+  readonly image: HeldImage | null;
+  readonly idBase: number | null;
+};
+
 /** Everything needed to start one sandbox. Throws `start_failed` where a folder of the template is missing. */
 export async function buildLaunch(
-  request: CreateRequest,
+  { request, image: held, idBase }: Buildable,
   folder: SandboxFolder,
   group: Group,
   site: Site,
-  idBase: number | null,
 ): Promise<LaunchSpec> {
   const { template } = request;
   const users = usersOf(template, site);
   await checkFolders(template, users, idBase);
-  const image = imageOf(template);
+  const image = imageOf(template, held);
   const made = { template, folder, users, image, etc: sandboxEtc(request.sandbox, image.accounts) };
-  const overlay = await overlaySite(template, site, idBase);
+  const overlay = await overlaySite(template, held, site, idBase);
   const { root, mounts } =
     overlay === null ? readOnlyRoot(made, site, idBase) : stageOverlay(made, site.payloadFolder, overlay);
+  // What was read of the image counts only if it was there all the time.
+  if (held?.isThere() === false)
+    throw new Error('the files of the image went away while its sandbox was made');
   const options = bwrapArguments({
     ...root,
     sandbox: request.sandbox,
@@ -101,11 +111,14 @@ export async function buildLaunch(
 /** Null: this sandbox's root is read-only. Owners are shifted to ids of its own, so it must have some. */
 async function overlaySite(
   { image }: Template,
+  held: HeldImage | null,
   { stageFolder, canOverlay }: Site,
   idBase: number | null,
 ): Promise<OverlaySite | null> {
-  if (image.kind !== 'rootfs' || idBase === null || stageFolder === null) return null;
-  return (await canOverlay(image.path)) ? { path: image.path, stageFolder, idBase } : null;
+  if (idBase === null || stageFolder === null) return null;
+  if (held !== null) return { path: held.view, layers: held.layers, stageFolder, idBase };
+  if (image.kind !== 'rootfs' || !(await canOverlay(image.path))) return null;
+  return { path: image.path, layers: [image.path], stageFolder, idBase };
 }
 
 /** Whose ids commands and sandboxd have in a sandbox of this node. */
@@ -114,7 +127,8 @@ export function usersOf({ runAs }: Template, { stageFolder }: Site): Users {
   return runAs === 'root' ? 'root' : 'two-user';
 }
 
-function imageOf({ image, runAs }: Template): ImageSettings {
+function imageOf({ image, runAs }: Template, held: HeldImage | null): ImageSettings {
+  if (held !== null) return imageSettings(held.view, held.config, runAs, held.owners);
   return image.kind === 'rootfs' ? readImage(image.path, runAs) : hostSettings(runAs);
 }
 

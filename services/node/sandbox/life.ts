@@ -6,6 +6,7 @@ import type { Clock } from '#src/ports/clock.ts';
 import type { Owner } from '#src/model/rollout.ts';
 import type { Ending, Launch, Launched } from '../bwrap/launch.ts';
 import type { Group, Groups } from '../cgroups/groups.ts';
+import type { HeldImage } from '../images/images.ts';
 import type { IdRanges } from '../own-ids.ts';
 import { buildLaunch, groupLimits, type Site, usersOf } from './build.ts';
 import { type Asked, couldNotMount, type Death, deathOf } from './death.ts';
@@ -34,6 +35,8 @@ import type { StartLine } from './start-line.ts';
  */
 export type Life = {
   readonly request: CreateRequest;
+  /** What its root is made of, if that was pulled. */
+  readonly image: HeldImage | null;
   readonly createdAtMs: number;
   phase: 'starting' | 'running';
   owner: Owner | null;
@@ -76,9 +79,10 @@ export type LifeTools = {
   readonly onEnding: () => void;
 };
 
-export function newLife(request: CreateRequest, createdAtMs: number): Life {
+export function newLife(request: CreateRequest, createdAtMs: number, image: HeldImage | null = null): Life {
   return {
     request,
+    image,
     createdAtMs,
     phase: 'starting',
     owner: null,
@@ -147,7 +151,7 @@ async function start(life: Life, tools: LifeTools): Promise<Launched> {
   writeRecord(life, tools.records);
   if (life.idBase !== null) chownSync(folder.run, life.idBase, life.idBase);
   life.group = await tools.groups.create(sandbox, groupLimits(template));
-  const spec = await buildLaunch(life.request, folder, life.group, tools.site, life.idBase);
+  const spec = await buildLaunch(life, folder, life.group, tools.site);
   const launched = await tools.launch(spec);
   life.outer = identify(launched.pid);
   const kill = () => killLife(life);
@@ -225,8 +229,10 @@ async function removeAll(life: Life, { clock, records, idRanges }: LifeTools): P
   }
   await life.group?.remove();
   await records.remove(life.request.sandbox);
-  // One that the kernel does not let die keeps its ids for good.
-  if (idBase !== null && (init === null || !isAlive(init))) idRanges?.free(idBase);
+  // One that the kernel does not let die keeps its ids and its image for good.
+  if (init !== null && isAlive(init)) return;
+  if (idBase !== null) idRanges?.free(idBase);
+  life.image?.release();
 }
 
 /** Writes down what is known of it now. */

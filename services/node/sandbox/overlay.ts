@@ -1,5 +1,6 @@
 import { existsSync, lstatSync, mkdirSync, readlinkSync, writeFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
+import { Failure } from '#src/failure/failure.ts';
 import { gradersOwnRoot } from '#src/protocol/sandboxd/payload-layout.ts';
 import { realPathIn } from '#src/protocol/sandboxd/real-path-in.ts';
 import { places, policyId, type Users } from '../bwrap/places.ts';
@@ -10,8 +11,10 @@ import { closedMode, homeMode, isOutside, isRoomFor, openMode, sharedMode } from
 
 /** Where such a root is made, and of what. */
 export type OverlaySite = {
-  /** The folder of the image. */
+  /** Where the image's files can be read. */
   readonly path: string;
+  /** The folders that it is made of, the uppermost first. */
+  readonly layers: readonly string[];
   readonly stageFolder: string;
   readonly idBase: number;
 };
@@ -23,6 +26,7 @@ export type OverlaySite = {
 export function stageOverlay(made: Made, payloadFolder: string, site: OverlaySite): Rooted {
   const { template, folder, users } = made;
   const { path, stageFolder, idBase } = site;
+  refuseLineBreaks(site.layers);
   const shared = sharedFolders(made, path);
   const attributes = writeSkeleton(made, site, shared);
   const data = hostFolders(template);
@@ -34,7 +38,7 @@ export function stageOverlay(made: Made, payloadFolder: string, site: OverlaySit
   const skeleton = { kind: 'folder', from: folder.skeleton, at: at('skeleton') } as const;
   const all: readonly StagedMount[] = [disk, graderDisk, skeleton, terminals, ...staged];
   writeFileSync(folder.fstab, fstabOf(all), { mode: 0o600 });
-  for (const place of [...all.map((each) => each.at), ...['image', 'root', 'grader'].map(at)])
+  for (const place of [...all.map((each) => each.at), ...['root', 'grader'].map(at)])
     mkdirSync(place, { recursive: true });
   const overlay = {
     at: at('root'),
@@ -58,8 +62,17 @@ export function stageOverlay(made: Made, payloadFolder: string, site: OverlaySit
   };
   return {
     root,
-    mounts: { fstab: folder.fstab, disk: { image: path, user: made.image.user, stage: stageFolder } },
+    mounts: { fstab: folder.fstab, disk: { layers: site.layers, user: made.image.user, stage: stageFolder } },
   };
+}
+
+/** The launch gets one layer on each line: the rest of such a path would be a layer of its own, any folder of this machine. */
+function refuseLineBreaks(layers: readonly string[]): void {
+  const broken = layers.find((layer) => layer.includes('\n'));
+  if (broken === undefined) return;
+  throw new Failure('start_failed', `a line break is in ${JSON.stringify(broken)}; rename the folder`, {
+    evidence: { path: broken },
+  });
 }
 
 function writeSkeleton(

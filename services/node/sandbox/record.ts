@@ -7,7 +7,7 @@ import { sandboxId } from '#src/model/ids.ts';
 import type { Log } from '#src/ports/log.ts';
 import { OwnerBody } from '#src/protocol/node/parts.ts';
 import { sandboxSocketName } from '../bwrap/places.ts';
-import type { Groups } from '../cgroups/groups.ts';
+import { type Groups, ownGroups } from '../cgroups/groups.ts';
 import type { Feed } from './feed.ts';
 import { killMembers, killProcess } from './process-identity.ts';
 
@@ -118,7 +118,7 @@ function parse(text: string): SandboxRecord | null {
 type OrphanTools = {
   readonly records: Records;
   readonly groups: Groups;
-  readonly feed: Feed;
+  readonly feed: Pick<Feed, 'tell'>;
   readonly log: Log;
 };
 
@@ -127,9 +127,11 @@ type OrphanTools = {
  * groups, folders. Their ends are told as `node_lost`, to watchers that were cut off. Returns how many there were.
  */
 export async function removeOrphans(tools: OrphanTools): Promise<number> {
-  const names = new Set([...(await tools.records.list()), ...(await tools.groups.list())]);
+  const sandboxes = new Set(await tools.records.list());
+  const names = new Set([...sandboxes, ...(await tools.groups.list())]);
   for (const name of names) {
     await removeOrphan(name, tools);
+    if (!sandboxes.has(name) && isOwnGroup(name)) continue;
     tools.feed.tell({
       kind: 'gone',
       sandbox: sandboxId(name),
@@ -140,6 +142,9 @@ export async function removeOrphans(tools: OrphanTools): Promise<number> {
   if (names.size > 0) tools.log.warn('orphans removed', { count: names.size });
   return names.size;
 }
+
+/** No sandbox was lost with it. */
+const isOwnGroup = (name: string) => Object.values(ownGroups).some((prefix) => name.startsWith(prefix));
 
 async function removeOrphan(name: string, { records, groups }: OrphanTools): Promise<void> {
   const record = await records.read(name);

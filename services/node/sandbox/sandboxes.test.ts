@@ -196,7 +196,6 @@ const check = (changes: Partial<Template>, socketPath = '/state/run/d.sock') =>
 
 describe('what can never start here', () => {
   it.each([
-    ['an image', { image: { kind: 'image', reference: 'debian:12' } }, 'debian:12'],
     ['a stronger wall', { placement: { ...anyPlace, runtimeClass: 'gvisor' } }, 'gvisor'],
     ['a network', { network: 'proxy' }, '"proxy"'],
     ['data over /proc', { data: [{ source: '/d', target: '/proc/x' }] }, '/proc/x'],

@@ -7,6 +7,7 @@ import type { Log } from '#src/ports/log.ts';
 import type { CreateRequest, ProvidedSandbox } from '#src/ports/sandbox-provider.ts';
 import { memoryLimitOf } from '#src/model/environment.ts';
 import { isReserved, longestSocketPath } from '../bwrap/places.ts';
+import type { HeldImage } from '../images/images.ts';
 import type { KernelKills } from '../kernel-kills.ts';
 import { idsInRange } from '../own-ids.ts';
 import type { Asked, Death } from './death.ts';
@@ -21,9 +22,12 @@ import type { Records } from './record.ts';
 export type Sandboxes = {
   /**
    * Accepts, or throws `start_failed` (it can never start here), `unschedulable` (no memory for it now) or
-   * `provider_unavailable` (too many wait). Idempotent by id.
+   * `provider_unavailable` (too many wait). Idempotent by id. `image` is released when the sandbox is gone, or at once if it is not
+   * accepted.
    */
-  create(request: CreateRequest): void;
+  create(request: CreateRequest, image?: HeldImage | null): void;
+  /** Whether it was accepted and is not gone. */
+  has(sandbox: SandboxId): boolean;
   /** Accepts; the feed says when it is gone. An id that is unknown may never start afterwards. */
   destroy(sandbox: SandboxId): void;
   /** Of a sandbox that is gone it does nothing. */
@@ -31,7 +35,7 @@ export type Sandboxes = {
   list(): readonly ProvidedSandbox[];
   /** Looks at every living sandbox once: ends those past their expiry, notes kills for memory. */
   look(): Promise<void>;
-  /** Ends all and accepts no more; resolves when nothing is left. */
+  /** Ends all and accepts none; resolves when nothing is left. */
   stop(): Promise<void>;
 };
 
@@ -95,19 +99,30 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     if (!removals.has(life)) begin(life);
   };
 
+  const accept = (request: CreateRequest, image: HeldImage | null) => {
+    const { sandbox, template } = request;
+    if (stopping) throw new Failure('provider_unavailable', 'this node is stopping');
+    if (ended.has(sandbox)) throw alreadyGone(sandbox);
+    checkRequest(request, records.folderOf(sandbox).socket);
+    refuseWithoutRoom(memoryLimitOf(template), promisedBytes(lives.values()), memoryRoom);
+    if (!line.hasRoom()) throw lineFull();
+    const life = newLife(request, clock.nowMs(), image);
+    lives.set(sandbox, life);
+    begin(life);
+  };
+
   return {
-    create: (request) => {
+    create: (request, image = null) => {
       const { sandbox } = request;
-      if (lives.has(sandbox)) return;
-      if (stopping) throw new Failure('provider_unavailable', 'this node is stopping');
-      if (ended.has(sandbox)) throw alreadyGone(sandbox);
-      checkRequest(request, records.folderOf(sandbox).socket);
-      refuseWithoutRoom(memoryLimitOf(request.template), promisedBytes(lives.values()), memoryRoom);
-      if (!line.hasRoom()) throw lineFull();
-      const life = newLife(request, clock.nowMs());
-      lives.set(sandbox, life);
-      begin(life);
+      if (lives.has(sandbox)) return image?.release();
+      try {
+        accept(request, image);
+      } catch (thrown) {
+        image?.release();
+        throw thrown;
+      }
     },
+    has: (sandbox) => lives.has(sandbox),
     destroy: (sandbox) => {
       const life = lives.get(sandbox);
       if (life === undefined) return remember(ended, sandbox);
@@ -204,13 +219,7 @@ const lineFull = () =>
 
 /** Refuses, with `start_failed`, what can never start on this host; the sentence says what to change. */
 export function checkRequest({ sandbox, template }: CreateRequest, socketPath: string): void {
-  const { image, network, data, folders = [], placement } = template;
-  if (image.kind === 'image') {
-    refuse(
-      `this machine's sandboxes cannot be made from the image ${image.reference}: use {host: true} or a rootfs folder, or run on a cluster`,
-      { image: image.reference },
-    );
-  }
+  const { network, data, folders = [], placement } = template;
   if (network !== 'none') {
     refuse(`network "${network}" is not offered on this machine: only "none" is`, { network });
   }
@@ -223,7 +232,7 @@ export function checkRequest({ sandbox, template }: CreateRequest, socketPath: s
   const pulled = data.find((folder) => 'image' in folder);
   if (pulled !== undefined) {
     refuse(
-      `this machine has no images, and the data at ${pulled.target} is one: give the environment image: host or rootfs:PATH, and its data a source or a build`,
+      `the data at ${pulled.target} is an image, which only a cluster can mount: on one machine data has a source or a build`,
       { image: pulled.image },
     );
   }

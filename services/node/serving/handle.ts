@@ -4,6 +4,7 @@ import { sandboxId, type SandboxId } from '#src/model/ids.ts';
 import { sandboxIdPattern } from '#src/protocol/node/parts.ts';
 import { CreateBody, LabelBody, watchAliveEveryMs, type WatchLine } from '#src/protocol/node/wire.ts';
 import type { BuiltData } from '../data/built-data.ts';
+import type { Images } from '../images/images.ts';
 import type { Feed } from '../sandbox/feed.ts';
 import type { Sandboxes } from '../sandbox/sandboxes.ts';
 import { answer, BadRequest, type Handle, readBody } from './serve.ts';
@@ -13,6 +14,7 @@ const labelCheck = Compile(LabelBody);
 
 export type Served = {
   readonly data: BuiltData;
+  readonly images: Images;
   readonly sandboxes: Sandboxes;
   readonly feed: Feed;
   readonly limitations: readonly string[];
@@ -49,7 +51,7 @@ export function createHandle(served: Served): Handle {
 }
 
 async function onSandbox(
-  { sandboxes, data }: Pick<Served, 'sandboxes' | 'data'>,
+  { sandboxes, data, images }: Pick<Served, 'sandboxes' | 'data' | 'images'>,
   sandbox: SandboxId,
   part: string | undefined,
   request: IncomingMessage,
@@ -58,7 +60,10 @@ async function onSandbox(
   switch (`${request.method ?? ''} ${part ?? ''}`) {
     case 'PUT ': {
       const { template, tokenSha256 } = await readBody(request, createCheck);
-      sandboxes.create({ sandbox, template: await data.placed(template), tokenSha256 });
+      // Its answer was lost. Whatever has become of its image or its data since, it is there.
+      if (sandboxes.has(sandbox)) return answer(response, 202);
+      const placed = await data.placed(template);
+      sandboxes.create({ sandbox, template: placed, tokenSha256 }, await images.hold(placed));
       return answer(response, 202);
     }
     case 'PUT label': {

@@ -133,7 +133,10 @@ function refuse(response: ServerResponse, thrown: unknown, log: Log): void {
 
 function classify(thrown: unknown): readonly [number, NodeErrorBody['error']['code']] {
   if (thrown instanceof BadRequest) return [thrown.status, 'invalid_request'];
-  if (thrown instanceof Failure && (thrown.code === 'start_failed' || thrown.code === 'setup_failed'))
+  if (
+    thrown instanceof Failure &&
+    (thrown.code === 'start_failed' || thrown.code === 'setup_failed' || thrown.code === 'image_unavailable')
+  )
     return [422, thrown.code];
   if (
     thrown instanceof Failure &&

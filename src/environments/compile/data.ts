@@ -8,7 +8,7 @@ import {
 } from '#src/model/environment.ts';
 import { dataDigestOf } from '../digest.ts';
 import type { Folder } from '../files-read.ts';
-import { imageOf } from '../image-text.ts';
+import { archiveOf, imageOf } from '../image-text.ts';
 import type { Path, Report } from '../mistakes.ts';
 import { parseDurationMs } from '../quantities.ts';
 import type { SandboxYaml } from '../schema/sandbox.ts';
@@ -44,9 +44,11 @@ export function compileData(
 
 /** Whether a cluster may have to pull it. */
 function mayBePulled(image: Image | ImageOfRow): boolean {
-  if (image.kind !== 'row') return image.kind === 'image';
-  return image.allow.some((pattern) => imageOf(pattern).kind === 'image');
+  if (image.kind !== 'row') return isOfRegistry(image);
+  return image.allow.some((pattern) => isOfRegistry(imageOf(pattern)));
 }
+
+const isOfRegistry = (image: Image) => image.kind === 'image' && archiveOf(image.reference) === null;
 
 function compileForCluster({ yaml: { image, target }, runAs, place, report }: InHand): DataFolder {
   if (image === undefined) {

@@ -12,7 +12,7 @@ import { itemFieldOf, placeholdersIn } from '#src/model/placeholder.ts';
 import { graderMountPoint, payloadMountPoint } from '#src/protocol/sandboxd/payload-layout.ts';
 import { digestOf, textDigest } from '../digest.ts';
 import type { Folder } from '../files-read.ts';
-import { imageOf, imageText } from '../image-text.ts';
+import { archiveOf, imageOf, imageText } from '../image-text.ts';
 import type { Report } from '../mistakes.ts';
 import { parseBytes, parseCpuMilli, parseDurationMs } from '../quantities.ts';
 import type { PlacementYaml } from '../schema/placement.ts';
@@ -68,12 +68,19 @@ function compileBody<From extends Image | ImageOfRow>(
 }
 
 function compileImage(text: string, folder: Folder, report: Report): Image {
-  const image = imageOf(text);
+  const image = absoluteArchive(imageOf(text), folder);
   if (image.kind !== 'rootfs') return image;
   if (!folder.isFolder(image.path)) {
     report(['sandbox', 'image'], `names the folder ${image.path}, which is not there`);
   }
   return { kind: 'rootfs', path: folder.absolute(image.path), ...configDigest(image.path, folder) };
+}
+
+/** Archives are relative to the YAML file, as folders are. That one does not exist is reported by its first start. */
+function absoluteArchive(image: Image, folder: Folder): Image {
+  const archive = image.kind === 'image' ? archiveOf(image.reference) : null;
+  if (archive === null) return image;
+  return { kind: 'image', reference: `${archive.transport}:${folder.absolute(archive.path)}` };
 }
 
 /** What is wrong with it is said by each start: it is read there. */
@@ -104,7 +111,9 @@ type ImageFromRowYaml = Exclude<SandboxYaml['image'], string>;
 /** Patterns of folders are relative to the YAML file, as folders are. What the operator permits is added when it is known. */
 function compileImageOfRow({ from, allow }: ImageFromRowYaml, folder: Folder): ImageOfRow {
   const absolute = (image: Image): Image =>
-    image.kind === 'rootfs' ? { kind: 'rootfs', path: folder.absolute(image.path) } : image;
+    image.kind === 'rootfs'
+      ? { kind: 'rootfs', path: folder.absolute(image.path) }
+      : absoluteArchive(image, folder);
   return {
     kind: 'row',
     field: itemFieldOf(from) ?? from,

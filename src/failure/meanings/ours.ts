@@ -23,10 +23,11 @@ export const noSandbox = {
       'Add capacity, or let the trainer open fewer rollouts at once. A run at its own limit does not keep other runs out.',
   },
   image_unavailable: {
-    means: 'The provider cannot get the template’s image: no such reference, or the registry refused it.',
+    means:
+      'The provider cannot get the template’s image: no such reference, or the registry refused it. On one machine only a registry’s own codes, or a missing archive, have this code.',
     evidence: 'The message quotes the provider. The controller’s log line `launch failed` has the details.',
     operator:
-      'Check the reference and the pull secret with the environment’s author. After ten failed starts in a row the controllers stop launching the template (`corral_fleet_breaker_open`). They try one start every 30 s and resume when it succeeds.',
+      'Check the reference and the pull secret (on one machine `CORRAL_IMAGE_AUTH_FILES`, and for a row’s image a pattern that begins with its registry) with the environment’s author. After ten failed starts in a row the controllers stop launching the template (`corral_fleet_breaker_open`). They try one start every 30 s and resume when it succeeds.',
   },
   unschedulable: {
     means:

@@ -23,7 +23,14 @@ const ImageBody = Type.Union([
     { kind: Type.Literal('rootfs'), path: AbsolutePath, config: Type.Optional(Type.String()) },
     closed,
   ),
-  Type.Object({ kind: Type.Literal('image'), reference: Type.String() }, closed),
+  Type.Object(
+    {
+      kind: Type.Literal('image'),
+      reference: Type.String(),
+      anonymous: Type.Optional(Type.Literal(true)),
+    },
+    closed,
+  ),
 ]);
 
 const Texts = Type.Record(Type.String(), Type.String());

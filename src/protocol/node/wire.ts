@@ -59,8 +59,9 @@ export const NodeErrorBody = Type.Object({
   error: Type.Object({
     code: Type.Union([
       Type.Literal('start_failed'), // 422: this sandbox can never start here
+      Type.Literal('image_unavailable'), // 422: the registry does not have its image, or refuses it
       Type.Literal('setup_failed'), // 422: the program that makes its data failed
-      Type.Literal('unschedulable'), // 503: no memory for it until a neighbour ends, or its data is still being made
+      Type.Literal('unschedulable'), // 503: no memory for it until a neighbour ends, or its data or image is still being made
       Type.Literal('provider_unavailable'), // 503: ask again later
       Type.Literal('invalid_request'), // 400, 404, 413: a client that does not speak this protocol
     ]),

@@ -41,6 +41,9 @@ describe('a node whose sandboxes misbehave', () => {
       config: {
         stateFolder,
         dataFolder: join(stateFolder, 'data'),
+        imageFolder: join(stateFolder, 'images'),
+        imageBytes: null,
+        imageAuthFiles: [],
         fleet: testFleet,
         payloadFolder: payloadIn(stateFolder),
         startConcurrency: 1,

@@ -59,6 +59,18 @@ const looks = {
   hosts: 'busybox cat /etc/hosts /etc/hostname; busybox ls /etc; busybox hostname',
 };
 
+it('a folder with a line break in its path never becomes the layers that its lines name', async () => {
+  for (const each of ['broken', 'other']) await mkdir(join(folder, each));
+  const path = await rootCalled(`broken\n${folder}/other`);
+  const events = recordEvents(node.provider);
+  const sandbox = sandboxId('line-break');
+  const template = testTemplate({ image: { kind: 'rootfs', path } });
+  await node.provider.create({ sandbox, template, tokenSha256: '0'.repeat(64) });
+  const { evidence } = await events.of(sandbox, 'gone');
+  expect(evidence['lastWords']).toContain('a line break is in');
+  await events.stop();
+});
+
 describe('an image with its configuration next to it', () => {
   let root: string;
   let inside: Inside;

@@ -19,7 +19,7 @@ function onStage(script: string): string {
   const image =
     'mkdir -p image-of-a-task/home skeleton/run; echo words > image-of-a-task/words; echo gone > image-of-a-task/gone; touch image-of-a-task/far';
   const owners = 'chown 1000:1000 image-of-a-task/home; chown 70000 image-of-a-task/far';
-  const folders = 'mkdir skeleton disk image root grader';
+  const folders = 'mkdir skeleton disk root grader';
   const text = `exec 2>&1; set -e; mount -t tmpfs stage ${stage}; cd ${stage}; ${folders}; ${image}; ${owners}\n${script}`;
   return spawnSync('unshare', ['--mount', '--', 'sh', '-c', text], { encoding: 'utf8' }).stdout;
 }
@@ -29,6 +29,11 @@ const mounted = mountedFor(1000);
 
 /** What is below a root in which nothing was changed. */
 const given = (root: string) => [`${root}/words:words`, `${root}/gone:gone`, `${root}/home`];
+
+/** Mounts so many layers, each with a file of its own, and counts what is in the root. */
+const layersOf = (count: number) =>
+  `layers=; for i in $(seq ${count}); do mkdir l$i; touch l$i/f$i; layers="$layers\${layers:+
+}$PWD/l$i"; done; "${program}" ${ids(1000)} "$layers" "$PWD"; ls root | wc -l`;
 
 describe('mount-root', () => {
   it('the owners of an image are ids of the sandbox, and others belong to no one', () => {
@@ -55,6 +60,7 @@ describe('mount-root', () => {
       [
         'root/house/words:new',
         'root/house',
+        '0',
         'upper',
         'work',
         ...given('grader'),
@@ -62,6 +68,28 @@ describe('mount-root', () => {
         "touch: cannot touch 'grader/x': Read-only file system",
       ].toSorted(),
     );
+  });
+
+  it('the uppermost layer comes first, and all sandboxes share each', () => {
+    const layers = 'mkdir upper; echo above > upper/words; mknod upper/gone c 0 0';
+    const seen = onStage(`${layers}; "${program}" ${ids(1000)} "$PWD/upper
+$PWD/image-of-a-task" "$PWD"; cat root/words grader/words; ls root/gone || :; ls root/home -d; ls disk`);
+    expect(seen.trim().split('\n')).toEqual([
+      'above',
+      'above',
+      "ls: cannot access 'root/gone': No such file or directory",
+      'root/home',
+      '0',
+      '1',
+      'upper',
+      'work',
+    ]);
+  });
+
+  it('takes 128 layers and refuses more', () => {
+    // With the folder of the skeleton.
+    expect(onStage(layersOf(128))).toBe('129\n');
+    expect(onStage(`${layersOf(129)} || :`)).toBe('mount-root: too many layers: error 27\n');
   });
 
   it('leaves no process of its own', () => {
@@ -74,12 +102,12 @@ describe('mount-root', () => {
     [
       'an image that does not exist',
       `"${program}" ${ids(1000)} "$PWD/none" "$PWD"`,
-      'mount-root: image: error 2',
+      'mount-root: layer: error 2',
     ],
     [
       'arguments that are missing',
       `"${program}" ${base}`,
-      'mount-root: BASE, USERS, GROUPS, IMAGE and STAGE are needed: error 22',
+      'mount-root: BASE, USERS, GROUPS, LAYERS and STAGE are needed: error 22',
     ],
     [
       'a file system whose owners cannot be shifted',
