@@ -113,7 +113,7 @@ test('a held sandbox that the provider has no more goes through the one door of 
   expect(lifecycle.losses).toMatchObject([{ sandbox, cause: 'deleted' }]);
 });
 
-test('a draining sandbox that the provider has no more is forgotten', async () => {
+test('a draining sandbox that the provider no longer has is forgotten', async () => {
   const { pool, lookTwice } = world([]);
   pool.answers.known.set(sandbox, fakeKnown({ phase: 'draining' }));
   await lookTwice(15_000);

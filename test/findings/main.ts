@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { holesInAnswers } from './holes.ts';
-import { honestRuns, measure, measureHonest } from './measure.ts';
+import { honestRuns, measure, measureHonest, seedsOf } from './measure.ts';
 
 /* `sh setup/run.sh test/findings/main.ts`: prints how often the alarms of findings are right, for docs/proving.md. */
 
@@ -8,10 +8,10 @@ const { values } = parseArgs({
   options: { seeds: { type: 'string', default: '' }, why: { type: 'boolean' } },
 });
 
-for (const half of ['set', 'counted'] as const) {
-  const seeds = `${half}${values.seeds}`;
+for (const half of ['tuning', 'held-out'] as const) {
+  const seeds = `${seedsOf[half]}${values.seeds}`;
   const { holes, recall, precision, honestAlarmed } = measure(half, seeds);
-  console.log(`\nholes ${half === 'set' ? 'by which the rules were set' : 'on which they are counted'}`);
+  console.log(`\nholes ${half === 'tuning' ? 'that tuned the rules' : 'that are held out'}`);
   for (const { name, runs, found, wrong } of holes)
     console.log(
       `  ${name.padEnd(22)} found in ${found} of ${runs} runs, ${wrong} alarms about other rollouts`,

@@ -2,10 +2,10 @@ import { expect, test } from 'vitest';
 import { holesInAnswers, visibleHoles } from './holes.ts';
 import { honestRuns, measure } from './measure.ts';
 
-/* The promise of docs/proving.md, counted on holes that did not set the rules. */
+/* The promise of docs/proving.md, measured on held-out attacks. */
 
 test('at least 90 % of the visible holes are found, with at most 3 alarms in 50 honest runs', () => {
-  const { recall, precision, honestAlarmed, holes } = measure('counted');
+  const { recall, precision, honestAlarmed, holes } = measure('held-out');
   expect(holes).toHaveLength(5);
   expect(honestRuns).toBe(50);
   expect(recall).toBeGreaterThanOrEqual(0.9);

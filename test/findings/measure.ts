@@ -6,13 +6,15 @@ import { type Hole, planted, visibleHoles } from './holes.ts';
 
 /* How often an alarm is right: `bad` findings about what a policy does, over planted and honest runs. */
 
-export type Half = 'set' | 'counted';
+export type Half = 'tuning' | 'held-out';
+/** The pinned runs of docs/proving.md depend on these words. */
+export const seedsOf: Readonly<Record<Half, string>> = { tuning: 'set', 'held-out': 'counted' };
 export const honestRuns = 50;
 const runsAHole = 6;
 
-/** Every second hole sets the rules; the others are counted. */
+/** Every second attack tunes the rules; the others are held out. */
 export const holesOf = (half: Half): readonly Hole[] =>
-  visibleHoles.filter((_hole, index) => (index % 2 === 0) === (half === 'set'));
+  visibleHoles.filter((_hole, index) => (index % 2 === 0) === (half === 'tuning'));
 
 const alarmsIn = (found: readonly Finding[]): readonly Finding[] =>
   found.filter(({ kind, weight }) => weight === 'bad' && (kind === 'habit' || kind === 'cheap_success'));
@@ -60,7 +62,7 @@ export type Measured = {
 };
 
 /** `seeds`: which made runs; others must say the same. */
-export function measure(half: Half, seeds: string = half): Measured {
+export function measure(half: Half, seeds: string = seedsOf[half]): Measured {
   const holes = holesOf(half).map((hole) => measureHole(hole, seeds));
   const sum = (of: (hole: HoleMeasured) => number) => holes.reduce((total, hole) => total + of(hole), 0);
   const honestAlarmed = measureHonest(seeds).filter((alarms) => alarms.length > 0).length;

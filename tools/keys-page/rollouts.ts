@@ -15,7 +15,7 @@ export const fleetKeys = {
   },
   contact: {
     type: 'string',
-    what: 'when a gateway last said that it reaches this Redis: while no gateway does, nothing of a caller ends by silence',
+    what: 'when a gateway last reported that it reaches this Redis: while no gateway does, rollouts do not expire for inactivity',
     life: 'for ever',
     bound: '1',
   },
@@ -66,7 +66,7 @@ export const rolloutsKeys = {
     {
       rest: '*rollout*',
       type: 'hash',
-      what: 'the fields of `protocol/rollout/fields.ts`, and `hardEndMs`, `ordinal`, `dispatched`, `sandboxMs` (what its sandboxes have cost, until it is over), `atHead`, `swapReason`, `swapEvidence`, `awayMs` (outages, which are not charged to its time), `gradeTurn`, `turnsBefore` (turns that ended before the policy broke its sandbox), `takenTurn` (whose artifacts are out of the sandbox), `gradeBy`, `gradeUntilMs`, `gradeEvidence`, `scoreDetail`, `hadRow`, `row` (the digest of its dataset row), `setup` (it has `setup:`), `unsent` (calls without the mark of set-up that were cancelled before they were sent); `dispatched` is `setup` until a call is dispatched that is no set-up; `tags`, at most 700 B, where the trainer gave some. Of one that is over [a line](#the-line-of-a-rollout-that-is-over)',
+      what: '[the fields of an open rollout](#the-fields-of-an-open-rollout); once it is over, [a line](#the-line-of-a-rollout-that-is-over)',
       life: '40 min and its hard life after its close; a day and 40 min where a version before opened it',
       bound: 'evidence 1 KB each, at most four of them; a line is half a KB, and 5 B for each call',
     },

@@ -3,7 +3,7 @@ import type { KeySection } from './key-row.ts';
 export const lineKeys = {
   waiters: {
     type: 'zset',
-    what: 'everybody in line by last renewal, grantable or silent',
+    what: 'all waiting rollouts by last renewal',
     life: '120 s after the last renewal',
     bound: '10,000',
   },

@@ -63,16 +63,16 @@ export const redis: Row = {
       },
       queries: one(sum([], inAll('corral_events_dropped_total'))),
     }),
-    lines('How long does a log last?', 'seconds', {
+    lines('Log retention', 'seconds', {
       columns: 6,
       reading:
-        'Until the oldest line of a log is removed to make room, at the rate of the last hour. Lines older than 14 days are removed anyway.',
+        'Age at which a full log removes its oldest lines, at the rate of the last hour. The maximum is 14 days.',
       todo: 'Raise `eventLog.maxBytes`, or keep less: [bytes for each load](operators.md#how-long-a-log-lasts).',
       limits: {
         below: 'red',
         steps: [
-          { from: 86_400, colour: 'yellow', because: 'last night’s run can no longer be read or regraded' },
-          { from: 604_800, colour: 'green', because: 'a week leaves time to look at a run' },
+          { from: 86_400, colour: 'yellow', because: 'last night’s run may be gone' },
+          { from: 604_800, colour: 'green', because: 'a run stays for a week' },
         ],
       },
       needs: 'event',

@@ -72,7 +72,7 @@ function fullerOf(one: Verdict | null, other: Verdict): Verdict {
   return other.atMs === one.atMs ? { ...one, ...other } : one;
 }
 
-/** None of a rollout that no event places in time. */
+/** Returns nothing if no event dates the rollout. */
 function rolloutOf({ key, calls, commands, verdict }: Draft): readonly FoundRollout[] {
   const inOrder = [...calls].toSorted(([, one], [, other]) => one.startedAtMs - other.startedAtMs);
   const openedAtMs = verdict?.openedAtMs ?? inOrder[0]?.[1].startedAtMs ?? verdict?.atMs;

@@ -9,7 +9,7 @@ export type Finding = {
     | 'mistakes'
     | 'no_spread'
     | 'dead_part'
-    | 'forgotten';
+    | 'incomplete_log';
   /** `bad`: look now. `look`: it may be in order. */
   readonly weight: 'bad' | 'look';
   readonly title: string;
@@ -26,5 +26,3 @@ export type Finding = {
 export const mostExamples = 5;
 
 export const percent = (share: number): string => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
-
-export const signed = (amount: number): string => `${amount < 0 ? '−' : '+'}${Math.abs(amount).toFixed(2)}`;

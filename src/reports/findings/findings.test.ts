@@ -85,7 +85,7 @@ describe('a habit', () => {
       rollouts: 24,
       examples: ['7-1', '7-2', '7-3', '7-4', '7-5'],
     });
-    expect(first?.text).toContain('+0.50');
+    expect(first?.text).toContain('score 0.50 higher');
   });
 
   test.each([
@@ -102,7 +102,7 @@ describe('a habit', () => {
     expect(kinds(rollouts)).not.toContain('bad habit');
   });
 
-  test('that one rollout in hundreds has by chance is none', () => {
+  test('of one rollout in hundreds is not reported', () => {
     const rollouts = run(8, 16, (step, index) => ({
       calls: [call(`cat /etc/file-${step}-${index}`)],
       score: index === 0 ? 1 : 0,
@@ -166,7 +166,7 @@ test('a long tail, rising mistakes, groups without spread and a part that never 
 
 test('what was not read is named, once', () => {
   expect(found([], ['gateway a: it is gone'])).toMatchObject([
-    { kind: 'forgotten', what: 'gateway a: it is gone' },
+    { kind: 'incomplete_log', what: 'gateway a: it is gone' },
   ]);
 });
 

@@ -25,7 +25,7 @@ export function findingsOf({ rollouts, missing }: FoundRun): readonly Finding[] 
     ...mistakeFindings(all),
     ...spreadFindings(all),
     ...partFindings(all),
-    ...forgotten(missing),
+    ...incompleteLog(missing),
   ];
   return found.toSorted(worstFirst);
 }
@@ -35,13 +35,13 @@ function worstFirst(one: Finding, other: Finding): number {
   return other.size - one.size;
 }
 
-function forgotten(missing: readonly string[]): readonly Finding[] {
+function incompleteLog(missing: readonly string[]): readonly Finding[] {
   if (missing.length === 0) return [];
   return [
     {
-      kind: 'forgotten',
+      kind: 'incomplete_log',
       weight: 'look',
-      title: 'Part of the run is not known',
+      title: 'Part of the event log could not be read',
       what: missing.join('; '),
       text: 'The other findings are counted without it.',
       rollouts: 0,

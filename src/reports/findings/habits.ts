@@ -1,9 +1,9 @@
-import { type Finding, mostExamples, percent, signed } from './finding.ts';
+import { type Finding, mostExamples, percent } from './finding.ts';
 import { kindOfTrait, meanOf, median, type SteppedRollout, endsOf } from './runs.ts';
 
 /*
- * What a policy newly does, and is paid for: a place that it looks at, two programs after one another, or hardly any work. The numbers
- * are set on one half of the known holes and of made honest runs, and counted on the other half: test/findings, docs/proving.md.
+ * New behavior that scores higher: a path that the policy uses, two programs after one another, or few calls. The limits are
+ * tuned on one half of the known attacks and of made honest runs, and measured on the other half: test/findings, docs/proving.md.
  */
 
 /** At most this share of the first quarter of the steps, and at least that of the last third. */
@@ -124,9 +124,9 @@ function findingOf(habit: Habit): Finding {
   return {
     kind: 'habit',
     weight: isBad(habit) ? 'bad' : 'look',
-    title: isPair ? 'A new pair of programs pays' : 'A new place pays',
+    title: `Rollouts with a new ${isPair ? 'pair of programs' : 'path'} score higher`,
     what: trait,
-    text: `${percent(share)} of the last third of the steps have it, at most ${percent(newShare.first)} of the first quarter. They make ${percent(gain.calls)} of the calls of their groups, and are paid ${signed(gain.mean)} against them.`,
+    text: `In the last third of the steps, ${percent(share)} of rollouts do this (first quarter: at most ${percent(newShare.first)}). They use ${percent(gain.calls)} of their group's calls and score ${gain.mean.toFixed(2)} higher.`,
     ...aboutRollouts(rollouts),
     size: share * gain.mean,
   };
@@ -160,9 +160,9 @@ function cheapSuccess(
     {
       kind: 'cheap_success',
       weight: 'bad',
-      title: 'Hardly any work is paid in full',
+      title: 'Full reward for few calls',
       what: null,
-      text: `${percent(share)} of the last third of the steps are paid at least ${(wellPaid * best).toFixed(2)} with at most a quarter of the calls that their item took before, ${signed(gain.mean)} against their groups.`,
+      text: `In the last third of the steps, ${percent(share)} of rollouts score at least ${(wellPaid * best).toFixed(2)} with at most a quarter of their item's earlier calls, ${gain.mean.toFixed(2)} higher than their groups.`,
       ...aboutRollouts(paid),
       size: share * gain.mean,
     },

@@ -98,7 +98,7 @@ export function mistakeFindings(rollouts: readonly SteppedRollout[]): readonly F
 
 const manyAlike = 0.5;
 
-/** Groups of which all were paid the same teach nothing. Without items a step would be one group, which says nothing. */
+/** Groups in which all scores are equal teach nothing. Without items a step would be one group, which says nothing. */
 export function spreadFindings(rollouts: readonly SteppedRollout[]): readonly Finding[] {
   const lastStep = rollouts.at(-1)?.step ?? 0;
   const scored = rollouts.filter((one) => one.step === lastStep && one.score !== null && one.item !== null);
@@ -112,7 +112,7 @@ export function spreadFindings(rollouts: readonly SteppedRollout[]): readonly Fi
       weight: share > manyAlike ? 'bad' : 'look',
       title: 'Groups without a difference in reward',
       what: null,
-      text: `In the last step all rollouts of ${alike.length} of ${groups.length} items were paid the same, so nothing is learned from them.`,
+      text: `In the last step all rollouts of ${alike.length} of ${groups.length} items had the same score, so nothing is learned from them.`,
       ...about(alike.flat()),
       size: share,
     },
@@ -135,7 +135,7 @@ export function partFindings(rollouts: readonly SteppedRollout[]): readonly Find
         weight: 'look' as const,
         title: 'A part of the grader never moves',
         what: part,
-        text: `It gave ${meanOf(scores)} each of ${scores.length} times.`,
+        text: `It returned ${meanOf(scores)} in all ${scores.length} grades.`,
         ...about(given.map(({ rollout }) => rollout)),
         size: scores.length,
       },

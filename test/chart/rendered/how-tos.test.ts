@@ -59,6 +59,53 @@ test('an Ingress keeps the annotations of the chart next to those of cert-manage
   });
 });
 
+const Sizes = Type.Object({
+  gateway: Type.Object({ replicas: Type.Number() }),
+  controller: Type.Object({
+    replicas: Type.Number(),
+    poolOverrides: Type.Object({ shell: Type.Object({ max: Type.Number() }) }),
+  }),
+  eventLog: Type.Optional(Type.Object({ maxBytes: Type.Number(), sizeLimit: Type.String() })),
+});
+const sizes = [
+  ['64', 0],
+  ['500', 1],
+  ['2,000', 2],
+] as const;
+
+describe.each(sizes)('a fleet for %s rollouts', (rollouts, index) => {
+  const { gateway, controller, eventLog } = Value.Parse(
+    Sizes,
+    parseAllDocuments(blocksOf('sizing.md')[index] ?? '')[0]?.toJS(),
+  );
+
+  test('has nodes for its pool and its own pods, ten places of each left for DaemonSets', () => {
+    const row =
+      read('sizing.md')
+        .split('\n')
+        .find((line) => line.startsWith(`| ${rollouts} |`)) ?? '';
+    const [gateways, controllers, , nodes] = row.split('|').slice(2).map(Number);
+    expect([gateways, controllers]).toEqual([gateway.replicas, controller.replicas]);
+    const pods = controller.poolOverrides.shell.max + gateway.replicas + controller.replicas;
+    expect(Number(nodes) * 100).toBeGreaterThanOrEqual(pods);
+  });
+
+  test('keeps a day of graded calls, and its volume holds two full logs', () => {
+    const { maxBytes = 4 * 2 ** 30, sizeLimit = '10Gi' } = eventLog ?? {};
+    const callsPerSecond = (Number(rollouts.replace(',', '')) * 40) / 180 / gateway.replicas;
+    expect(maxBytes / (callsPerSecond * 3_300)).toBeGreaterThan(86_400);
+    expect(Number.parseInt(sizeLimit, 10) * 2 ** 30).toBeGreaterThanOrEqual(2 * maxBytes + 2 * 2 ** 30);
+  });
+});
+
+test('the size of logs reaches both programs as a whole number', async () => {
+  const objects = await renderValues(blocksOf('sizing.md')[1] ?? '');
+  for (const name of ['lab-gateway', 'lab-controller'])
+    expect(JSON.stringify(oneOf(objects, 'Deployment', name))).toContain(
+      '{"name":"CORRAL_EVENT_LOG_MAX_BYTES","value":"12884901888"}',
+    );
+});
+
 const namesOf = (objects: readonly Rendered[]) =>
   objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
 

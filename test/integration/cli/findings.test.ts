@@ -81,7 +81,7 @@ test('a planted hole is printed first, with rollouts that show it', async () => 
   const { printed, bad } = await read(run.rollouts);
   expect(bad.map(({ what }) => what)).toContain('$CORRAL_SCORE_FILE');
   for (const id of bad[0]?.examples ?? []) expect(run.planted).toContain(id);
-  expect(printed).toMatch(/what to look at\n {2}! A new place pays: /);
+  expect(printed).toMatch(/what to look at\n {2}! Rollouts with a new path score higher: /);
   expect(printed).toMatch(/such as \d/);
 });
 
