@@ -212,7 +212,7 @@ function wireServer(
     core: wired.core,
     events,
     e2b: { aliases: state.aliases, rows: state.claims, requests, tokens, random },
-    runs: { reports, lifecycle, record, clock },
+    runs: { reports, lifecycle, record, clock, random },
     fleet: { fleet: config.fleet, look: () => sight.get() },
     authentication: { keyRing, developmentKey: config.developmentKey, clock, record },
     needs: [{ name: 'fleet_key', check: () => Promise.resolve(keyDoubt.reason()) }],

@@ -105,14 +105,18 @@ const named = (): boolean => false;
 export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
   // Three quick refusals lose a rollout, so a request is held; calls and grades are known by their ids and happen once.
   request: {
-    what: 'a tool call, a grade: from the top; what E2B’s clients ask, until fleet state has it in hand; the end of a rollout',
+    what: 'a tool call, a grade: from the top; what E2B’s clients ask, until fleet state has it in hand; the end of a rollout, or of a run',
     on: 'every failure that may pass, but none that was given up below',
     until: `until the request’s time is up: ${productionTimings.requestHoldMs / 1000} s on the RFT face, \`wait_s\` on the native one`,
     again: mayPass,
     mostTries: always,
     pauses: usual,
     withinMs: always,
-    by: ['services/gateway/core-methods.ts', 'src/lifecycle/requests-in-hand.ts'],
+    by: [
+      'services/gateway/core-methods.ts',
+      'services/gateway/native/run-routes.ts',
+      'src/lifecycle/requests-in-hand.ts',
+    ],
   },
   opening: {
     what: 'opening a rollout, announcing a burst',

@@ -3,7 +3,6 @@ import { failureCodes } from '#src/failure/codes.ts';
 import { Failure } from '#src/failure/failure.ts';
 import { verdictOf } from '#src/failure/verdict.ts';
 import { itemKey, runId, type RunId } from '#src/model/ids.ts';
-import type { Clock } from '#src/ports/clock.ts';
 import type { FleetEvent } from '#src/ports/event-log.ts';
 import { voidItem } from '#src/lifecycle/voids.ts';
 import type { LifecycleStore } from '#src/ports/fleet/lifecycle.ts';
@@ -21,6 +20,9 @@ import {
 } from '#src/protocol/native/runs.ts';
 import type { MeanReward } from '#src/reports/mean-reward.ts';
 import { idleShare, type WaveReport, wholeRun, type WholeRun } from '#src/reports/run-report.ts';
+import { Deadline } from '#src/waiting/deadline.ts';
+import { type RetryDeps, retrying } from '#src/waiting/retries.ts';
+import { retryPolicies } from '#src/waiting/retry-policies.ts';
 import { invalid } from '../http/answer-failure.ts';
 import type { App } from '../http/app.ts';
 import { grantOf } from '../http/identify.ts';
@@ -32,11 +34,13 @@ export type RunRoutesDeps = {
   readonly reports: ReportStore;
   readonly lifecycle: Pick<LifecycleStore, 'heartbeatRun' | 'closeRun' | 'void'>;
   readonly record: (event: FleetEvent) => void;
-  readonly clock: Pick<Clock, 'nowMs'>;
-};
+} & RetryDeps;
 
 /** Rollouts released by one request, each some 20 µs of Redis, for which everybody else waits; the answer says how many are left. */
 const closeStep = 200;
+
+/** A request that may have been lost with its gateway delays the end of its rollout: for five seconds, or until Redis is back. */
+const inDoubtMs = 30_000;
 
 export function runRoutes(app: App, deps: RunRoutesDeps): void {
   app.get(
@@ -146,7 +150,9 @@ export function runRoutes(app: App, deps: RunRoutesDeps): void {
     async (request) => {
       const run = runOf(request.params.run);
       const { tenant, keyId } = grantOf(request);
-      const left = await deps.lifecycle.closeRun(tenant, run, closeStep);
+      const close = () => deps.lifecycle.closeRun(tenant, run, closeStep);
+      const until = Deadline.in(deps.clock, inDoubtMs);
+      const left = await retrying(deps, retryPolicies.request, close, { until });
       deps.record({ kind: 'run_closed', atMs: deps.clock.nowMs(), keyId, tenant, run, left });
       return { run, left };
     },

@@ -157,6 +157,7 @@ const silent = (): void => undefined;
 const silentLog: Log = { debug: silent, info: silent, warn: silent, error: silent };
 
 const emptyRuns: Omit<RunRoutesDeps, 'record' | 'clock'> = {
+  random: systemRandom,
   reports: {
     cost: () => Promise.resolve([]),
     runs: () => Promise.resolve([]),

@@ -3,6 +3,7 @@ import type { Scope } from '#src/access/keys.ts';
 import { itemKey, runId, tenantId } from '#src/model/ids.ts';
 import type { GroupReport, RunReport } from '#src/ports/fleet/reports.ts';
 import { systemClock } from '#src/platform/clock.ts';
+import { systemRandom } from '#src/platform/random.ts';
 import { type GatewayUnderTest, startGateway } from './gateway-under-test.ts';
 
 const run: RunReport = {
@@ -48,6 +49,7 @@ beforeAll(async () => {
       lifecycle: { heartbeatRun: async () => true, closeRun: async () => 0, void: async () => null },
       record: () => undefined,
       clock: systemClock,
+      random: systemRandom,
     },
   });
 });
