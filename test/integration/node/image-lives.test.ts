@@ -1,11 +1,25 @@
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  closeSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { sandboxId } from '#src/model/ids.ts';
 import { savedImage, tarOf } from '#test/builders/image-archive.ts';
 import { busyboxRoot } from '#test/support/busybox-root.ts';
+import { startImageRegistry } from '#test/support/image-registry.ts';
 import { configOf, layerOf, testImages } from '#test/support/image-store.ts';
+import { passOn, playRegistry } from '#test/support/played-registry.ts';
 import { pullImage } from '#test/support/pull-image.ts';
 import { recordEvents } from '#test/support/provider-events.ts';
 import { startNodeProcess, testTemplate } from '#test/support/sandboxes.ts';
@@ -32,6 +46,35 @@ it('an image that was evicted and is back is not read through the view of its fo
   expect(after.view).not.toBe(before.view);
   expect(readFileSync(join(after.view, 'a')).length).toBe(3 * mebibyte);
   after.release();
+});
+
+it('an archive that is looked at is not judged by the layers of an image that is fetched meanwhile', async () => {
+  await using registry = await startImageRegistry();
+  await using images = await testImages(32 * mebibyte);
+  const base = tarOf({ path: 'base', text: 'b'.repeat(12 * mebibyte) });
+  await registry.push('tasks/base:1', [base]);
+  await registry.push('tasks/above:1', [base, tarOf({ path: 'above', text: 'above' })]);
+  const fetching = Promise.withResolvers<void>();
+  let blobs = 0;
+  const played = await playRegistry((asked) => {
+    if (asked.path.includes('/above/blobs/')) blobs += 1;
+    // The first is the configuration.
+    if (blobs < 2) return passOn(registry.host, asked);
+    asked.response.writeHead(200, { 'content-length': '1000000' }).write('part');
+    return fetching.resolve();
+  });
+  (await images.hold(`${played.host}/tasks/base:1`)).release();
+  const held = images.hold(`${played.host}/tasks/above:1`).catch(() => 'it was stopped');
+  await fetching.promise;
+  const archive = join(images.folder, 'endless.tar');
+  execFileSync('mkfifo', ['--mode=644', archive]);
+  // It fits alone, and not next to the base.
+  const pipe = openSync(archive, 'r+');
+  writeSync(pipe, gzipSync(Buffer.alloc(24 * mebibyte)));
+  await expect(images.hold(`docker-archive:${archive}`)).rejects.toMatchObject({ code: 'unschedulable' });
+  closeSync(pipe);
+  played.close();
+  await held;
 });
 
 it('a create whose answer was lost is accepted again, whatever became of its image', async () => {
