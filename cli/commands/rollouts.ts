@@ -150,7 +150,7 @@ export function addRolloutCommand(program: Command, terminal: Terminal): void {
     const found = await lookUp(storyQuestion(id, options), options, process.env, async () => log.told);
     const story = withLog(found, log);
     if (!options.texts) {
-      show(terminal, options.json, story, (told) => describeStory(told, terminal.width));
+      show(terminal, options.json, story, (shown) => describeStory(shown, terminal.width));
       return;
     }
     const texts = await readStoryTexts(
@@ -161,7 +161,7 @@ export function addRolloutCommand(program: Command, terminal: Terminal): void {
       terminal,
       options.json,
       { ...story, texts },
-      (told) => `${describeStory(told, terminal.width)}\n${describeTexts(told.texts)}`,
+      (shown) => `${describeStory(shown, terminal.width)}\n${describeTexts(shown.texts)}`,
     );
   });
 }

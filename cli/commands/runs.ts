@@ -59,8 +59,8 @@ export function addRunCommand(program: Command, terminal: Terminal): void {
   withReadingOptions(command).action(
     async (run: string, options: ReadingOptions & { readonly events?: string }) => {
       const { outlines, findings, missing } = await readRunLog(options, runId(run), process.env);
-      const told = await lookUp(questionOf(run, outlines), options, process.env, async () => outlines);
-      const story = { ...told, findings, missing };
+      const runStory = await lookUp(questionOf(run, outlines), options, process.env, async () => outlines);
+      const story = { ...runStory, findings, missing };
       show(terminal, options.json, story, (shown) => describeRun(shown, terminal.width));
     },
   );

@@ -19,18 +19,18 @@ export type StoryTexts = {
 
 /** What the rollout's calls asked for and returned, as far as this folder has it. */
 export async function readStoryTexts(story: RolloutStory, folder: string): Promise<StoryTexts> {
-  const found = new Map<string, CallText>();
+  const texts = new Map<string, CallText>();
   if (existsSync(folder)) {
     for await (const text of readCallTexts(folder, rolloutId(story.rolloutId))) {
-      if (isOf(story, text)) found.set(text.call, fuller(found.get(text.call), text));
+      if (isOf(story, text)) texts.set(text.call, mergeTexts(texts.get(text.call), text));
     }
   }
-  const ids = [...new Set([...story.calls.map(({ callId }) => callId), ...found.keys()])];
+  const ids = [...new Set([...story.calls.map(({ callId }) => callId), ...texts.keys()])];
   const calls = ids.flatMap((id) => {
-    const text = found.get(id);
+    const text = texts.get(id);
     return text === undefined ? [] : [withoutKey(text)];
   });
-  return { folder, calls, missing: ids.filter((id) => !found.has(id)) };
+  return { folder, calls, missing: ids.filter((id) => !texts.has(id)) };
 }
 
 function isOf({ run, attempt }: RolloutStory, { key }: CallText): boolean {
@@ -39,7 +39,7 @@ function isOf({ run, attempt }: RolloutStory, { key }: CallText): boolean {
 }
 
 /** A graded rollout has its calls twice; the process that settled one may have known less of it. */
-const fuller = (one: CallText | undefined, other: CallText): CallText => ({
+const mergeTexts = (one: CallText | undefined, other: CallText): CallText => ({
   ...other,
   arguments: one?.arguments ?? other.arguments,
   output: one?.output ?? other.output,

@@ -22,22 +22,22 @@ export async function readRunLog(
   variables: Readonly<Record<string, string | undefined>>,
 ): Promise<RunLog> {
   const found = new FoundRollouts();
-  const { told, missing } = await readLog(options, anyTenant(run, null), variables, () =>
-    also(found, outlining()),
+  const { told: outlines, missing } = await readLog(options, anyTenant(run, null), variables, () =>
+    collectAlso(found, outlining()),
   );
   const verdicts = { ...anyTenant(run, null), verdicts: true as const };
   // A file has its verdicts whole.
   const more =
     options.events === undefined
-      ? (await readLog(options, verdicts, variables, () => also(found, nothing))).missing
+      ? (await readLog(options, verdicts, variables, () => collectAlso(found, discardEvents))).missing
       : [];
   const reasons = [...missing, ...more].map(({ keeper, why }) => `${keeper}: ${why}`);
   if (!found.isWhole) reasons.push(`findings look at ${mostFoundRollouts} rollouts`);
   const findings = findingsOf({ rollouts: found.all, missing: [...new Set(reasons)] });
-  return { outlines: told, findings, missing };
+  return { outlines, findings, missing };
 }
 
-function also<Made>(found: FoundRollouts, making: Making<Made>): Making<Made> {
+function collectAlso<Made>(found: FoundRollouts, making: Making<Made>): Making<Made> {
   return {
     ...making,
     add: (event: RolloutEvent, line?: string) => {
@@ -47,7 +47,7 @@ function also<Made>(found: FoundRollouts, making: Making<Made>): Making<Made> {
   };
 }
 
-const nothing: Making<null> = { add: () => true, made: () => null, most: '' };
+const discardEvents: Making<null> = { add: () => true, made: () => null, most: '' };
 
 export function describeFindings(findings: readonly Finding[], width: number): readonly string[] {
   if (findings.length === 0) return [];

@@ -145,7 +145,7 @@ export interface GatewayCore {
     caller: Caller,
     rollout: RolloutRef,
     by: 'finished' | 'deleted',
-    waitMs: number,
+    waitMs?: number,
   ): Promise<RolloutView>;
   environments(): readonly Environment[];
   /** Environment by reference, or `Failure('unknown_environment')` naming those that exist. */

@@ -243,7 +243,7 @@ export function gatewayCore(deps: GatewayCoreDeps): GatewayCore {
     async concludeControl(caller, of, found) {
       return deps.controls.conclude(await controlKeyOf(caller, of), of.holder, found);
     },
-    close: (caller, ref, by, waitMs) => close(caller, ref, by, deadlineIn(waitMs)),
+    close: (caller, ref, by, waitMs = 0) => close(caller, ref, by, deadlineIn(waitMs)),
     environments: () => deps.catalog.all(),
     environment: (ref: EnvironmentRef) => deps.resolve.environments.named(ref),
   };

@@ -1,6 +1,6 @@
 import { LinkError, type SandboxLink, type SandboxTarget } from '../ports/sandbox-link.ts';
 import type { CallId } from '../model/ids.ts';
-import type { OutputStream, StreamLine, StreamOffsets } from '../protocol/sandboxd/wire.ts';
+import type { MutableOffsets, PieceLine, StreamLine, StreamOffsets } from '../protocol/sandboxd/wire.ts';
 import { type RetryDeps, NotYet, retrying } from '../waiting/retries.ts';
 import { retryPolicies } from '../waiting/retry-policies.ts';
 import { Pace } from './pace.ts';
@@ -24,10 +24,9 @@ export type Followed = {
 };
 
 /**
- * A call as it happens: what it prints, and then its result. The sandbox is only listened to. Whatever it says, or if it cannot be
- * heard, the call ends as its result does, and what was not heard comes from that: so neither a broken connection nor a policy that
- * speaks in sandboxd's place can make a failure of it. Throws what the result does, and `sandboxd_unreachable` if what the sandbox
- * has kept breaks off: the reader goes on at its byte.
+ * Streams a call's output, then its result. Only the result decides how the call ended; output that the sandbox could not stream is
+ * read from the result. So neither a broken connection nor a policy that impersonates sandboxd can make a failure of it. Throws what
+ * the result throws, and `sandboxd_unreachable` if reading the kept output breaks off: the reader goes on at its byte.
  */
 export async function* followCall(
   deps: FollowDeps,
@@ -40,25 +39,23 @@ export async function* followCall(
     () => settled.abort(),
     () => settled.abort(),
   );
-  const over = AbortSignal.any([settled.signal, gone]);
-  const at = { ...from };
-  if (target !== null) yield* heard(deps, target, call, at, over);
-  const known = await unlessGone(result, gone);
+  const stopSignal = AbortSignal.any([settled.signal, gone]);
+  const offsets = { ...from };
+  if (target !== null) yield* readPieces(deps, target, call, offsets, stopSignal);
+  const known = await unlessLeft(result, gone);
   if (known === null) return;
-  yield* restOfOutput(known, at, open);
+  yield* restOfOutput(known, offsets, open);
   yield { kind: 'end', result: known };
 }
 
 /** Null once the reader has left: the call goes on without it. */
-async function unlessGone(result: Promise<CallResult>, gone: AbortSignal): Promise<CallResult | null> {
+async function unlessLeft(result: Promise<CallResult>, gone: AbortSignal): Promise<CallResult | null> {
   const left = new Promise<null>((resolve) => {
     if (gone.aborted) resolve(null);
     gone.addEventListener('abort', () => resolve(null), { once: true });
   });
   return Promise.race([result, left]);
 }
-
-type At = Record<OutputStream, number>;
 
 /**
  * Of both streams of a call, counted from their beginning. What a command prints beyond this is not followed: its reader gets the end
@@ -68,42 +65,40 @@ const mostFollowedBytes = 256 * 1024 * 1024;
 /** After a connection that broke, however far it came. */
 const reconnectMs = 100;
 
-/** What the sandbox says until the call is over. Moves `at`. Never throws. */
-async function* heard(
+/** The pieces that the sandbox streams until the call is over. Advances `offsets`. A broken connection ends no call. */
+async function* readPieces(
   deps: FollowDeps,
   target: SandboxTarget,
   call: CallId,
-  at: At,
-  over: AbortSignal,
+  offsets: MutableOffsets,
+  stopSignal: AbortSignal,
 ): AsyncGenerator<OutputPiece> {
   const pace = new Pace(deps.clock);
-  while (!over.aborted) {
-    const lines = await listen(deps, target, call, at, over);
+  while (!stopSignal.aborted) {
+    const lines = await listen(deps, target, call, offsets, stopSignal);
     if (lines === null) return;
     try {
       for await (const line of lines) {
-        if ('end' in line || line.at !== at[line.stream]) return;
-        const piece = moved(line, at);
+        if ('end' in line || line.at !== offsets[line.stream]) return;
+        const piece = advance(line, offsets);
         yield piece;
-        if (at.stdout + at.stderr >= mostFollowedBytes) return;
-        await pace.keep(piece, over);
+        if (offsets.stdout + offsets.stderr >= mostFollowedBytes) return;
+        await pace.keep(piece, stopSignal);
       }
     } catch (thrown) {
       if (!(thrown instanceof LinkError)) throw thrown;
     }
-    await deps.clock.sleep(reconnectMs, over);
+    await deps.clock.sleep(reconnectMs, stopSignal);
   }
 }
 
-type PieceLine = Exclude<StreamLine, { readonly end: true }>;
-
-function moved(line: PieceLine, at: At): OutputPiece {
+function advance(line: PieceLine, offsets: MutableOffsets): OutputPiece {
   const { stream } = line;
   if ('lost' in line) {
-    at[stream] += line.lost;
+    offsets[stream] += line.lost;
     return { kind: 'gap', stream, at: line.at, bytes: line.lost };
   }
-  at[stream] += Buffer.byteLength(line.base64, 'base64');
+  offsets[stream] += Buffer.byteLength(line.base64, 'base64');
   return { kind: 'output', ...line };
 }
 
@@ -112,18 +107,18 @@ async function listen(
   deps: FollowDeps,
   target: SandboxTarget,
   call: CallId,
-  at: StreamOffsets,
-  over: AbortSignal,
+  offsets: StreamOffsets,
+  stopSignal: AbortSignal,
 ): Promise<AsyncIterable<StreamLine> | null> {
   const attempt = async () => {
     try {
-      return await begun(await deps.link.stream(target, call, { ...at }, over));
+      return await awaitFirstLine(await deps.link.stream(target, call, { ...offsets }, stopSignal));
     } catch (thrown) {
       throw thrown instanceof LinkError && mayPass(thrown) ? new NotYet(thrown) : thrown;
     }
   };
   try {
-    return await retrying(deps, retryPolicies.followedCall, attempt, { hurry: over });
+    return await retrying(deps, retryPolicies.followedCall, attempt, { hurry: stopSignal });
   } catch (thrown) {
     if (thrown instanceof LinkError) return null;
     throw thrown;
@@ -136,8 +131,8 @@ function mayPass({ trouble }: LinkError): boolean {
   return trouble.kind === 'not_sent' || trouble.kind === 'maybe_sent';
 }
 
-/** With the first line in hand: a connection that breaks before it is one that was never made, and the next one waits a little. */
-async function begun(lines: AsyncIterable<StreamLine>): Promise<AsyncIterable<StreamLine>> {
+/** Waits for the first line. A connection that breaks before it counts as failed, so the next one backs off. */
+async function awaitFirstLine(lines: AsyncIterable<StreamLine>): Promise<AsyncIterable<StreamLine>> {
   const reading = lines[Symbol.asyncIterator]();
   const first = await reading.next();
   return {

@@ -99,7 +99,7 @@ test('a rollout without a sandbox has had no call yet', async () => {
   await expect(outcomeOf([taken], waiting)).rejects.toMatchObject({ code: 'unknown_call' });
 });
 
-test('a hole is the caller’s, with a mark by which clients do not stop their job', async () => {
+test('an offset past the received bytes fails without stopping the job', async () => {
   await expect(outcomeOf([refused('invalid_request')])).rejects.toMatchObject({
     code: 'invalid_request',
     evidence: { stdin: 'c1' },

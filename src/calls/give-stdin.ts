@@ -38,23 +38,23 @@ export async function giveStdin(
   deadline: Deadline,
 ): Promise<StdinReply> {
   if (rollout.discarded !== null) throw refusal(rollout.discarded.code, rollout, 'yes');
-  if (isOver(rollout.state)) return untaken(piece, false);
-  if (rollout.epoch === null) throw neverArrived(call);
+  if (isOver(rollout.state)) return emptyReply(piece, false);
+  if (rollout.epoch === null) throw unknownCall(call);
   const arrived = Deadline.in(deps.clock, onItsWayMs);
   const give = async () => {
     const reply = await ask(deps, rollout, call, piece, deadline);
     const isTaken = !(reply instanceof LinkError) && (!reply.open || reply.received > piece.offset);
     if (isTaken) return reply;
     // Its sandbox may be gone by now, lost or broken: whatever the call came to, nothing reads.
-    if (await isSettled(deps, rollout, call)) return untaken(piece, false);
+    if (await isSettled(deps, rollout, call)) return emptyReply(piece, false);
     if (!(reply instanceof LinkError)) return reply;
-    if (isRefused(reply, 'unknown_call') && arrived.passed) throw neverArrived(call);
-    throw isRefused(reply, 'invalid_request') ? wrong(reply, call) : new NotYet(reply);
+    if (isRefused(reply, 'unknown_call') && arrived.passed) throw unknownCall(call);
+    throw isRefused(reply, 'invalid_request') ? invalidStdin(reply, call) : new NotYet(reply);
   };
   try {
     return await retrying(deps, retryPolicies.stdinPiece, give, { until: deadline });
   } catch (thrown) {
-    if (thrown instanceof LinkError) return untaken(piece, true);
+    if (thrown instanceof LinkError) return emptyReply(piece, true);
     throw thrown;
   }
 }
@@ -82,15 +82,15 @@ async function isSettled({ calls }: StdinDeps, { key }: RolloutRecord, call: Cal
 }
 
 /** `open` false: of a rollout or a command that is over. */
-const untaken = ({ offset }: StdinPiece, open: boolean): StdinReply => ({ received: offset, open });
+const emptyReply = ({ offset }: StdinPiece, open: boolean): StdinReply => ({ received: offset, open });
 
 function isRefused(thrown: unknown, code: SandboxdError): boolean {
   return thrown instanceof LinkError && thrown.trouble.kind === 'refused' && thrown.trouble.code === code;
 }
 
-const neverArrived = (call: CallId) =>
+const unknownCall = (call: CallId) =>
   new Failure('unknown_call', `call ${call} never reached the sandbox; send it again`);
 
 /** What says so may be a command that runs as root: clients must not take it for the job's mistake. */
-const wrong = ({ message }: LinkError, call: CallId) =>
+const invalidStdin = ({ message }: LinkError, call: CallId) =>
   new Failure('invalid_request', message, { evidence: { stdin: call } });

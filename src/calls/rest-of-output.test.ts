@@ -63,7 +63,7 @@ test('what the sandbox has kept comes from there, in its pieces', async () => {
   for (const { at, bytes: piece } of pieces) expect(piece).toEqual(all.subarray(at, at + piece.length));
 });
 
-test('what had to make way there, or went with it, is a gap, and what is lost stays a failure', async () => {
+test('evicted output becomes a gap; a lost sandbox stays a failure', async () => {
   const result = { ...printed(bytes(1_000), 10), kept: { stdout: 500, stderr: 0 } };
   const gone = new Failure('answer_expired', 'it is no longer kept');
   expect(await read(result, 0, () => Promise.reject(gone))).toMatchObject({ lost: 990 });

@@ -73,7 +73,8 @@ async function keptOf(result: CallResult, stream: OutputStream, open: OpenOutput
   return { bytes: [bytes], keptBytes: bytes.length, totalBytes };
 }
 
-function unlessGone(thrown: unknown): null {
+/** Null if the kept output had to make way for other commands' output. */
+export function unlessGone(thrown: unknown): null {
   if (thrown instanceof Failure && thrown.code === 'answer_expired') return null;
   throw thrown;
 }

@@ -222,7 +222,9 @@ async function takeBack(
 ): Promise<never> {
   if (sender !== null) await removeSender(deps, work, sender);
   const message =
-    sender !== null ? 'the call could not be sent' : 'nobody could be asked what became of the call';
+    sender !== null
+      ? 'the call could not be sent'
+      : 'the outcome of the call is unknown: its sandbox did not answer';
   throw sandboxdUnreachable(`${message}: ${detail}`, {
     admitted: sender !== null ? 'no' : 'unknown',
     evidence: { call: work.call, tries },

@@ -56,7 +56,7 @@ test.each([
   expect(environment.keep).toBe(keep);
 });
 
-test('a word that keep does not know is a mistake that names those it knows', async () => {
+test('an unknown `keep` value fails and lists the valid ones', async () => {
   expect(await mistakes(`${minimal()}keep: some\n`)).toEqual([expect.stringContaining('graded, all or no')]);
 });
 

@@ -80,7 +80,7 @@ export class Session {
     return reply;
   }
 
-  /** Of a call whose end was heard: what keeps its answer from being read again says nothing of the rollout. */
+  /** Reads the result of a call whose `end` event arrived. A failed read does not bar the rollout from a score. */
   async settledBefore(asked: Asked, call: string): Promise<Reply> {
     this.check();
     const { signal } = asked;

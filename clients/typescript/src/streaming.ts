@@ -86,7 +86,7 @@ export class Running implements AsyncIterable<Output | Gap>, AsyncDisposable {
     return this.#openStdin().end();
   }
 
-  /** The fleet's own word would be taken for the policy's, which may have it from a command that runs as root. */
+  /** Checked here, because the same error from the fleet could have been forged by a root command. */
   #openStdin(): Stdin {
     if (this.#stdin !== null) return this.#stdin;
     const message = 'a command takes stdin while it runs only with openStdin: true';

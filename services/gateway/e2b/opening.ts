@@ -65,7 +65,7 @@ export async function openSandbox(
     // It would only hold its place, and no repeat would find its steps done.
     const isFailedStep =
       thrown instanceof Failure && (thrown.code === 'invalid_request' || thrown.code === 'setup_failed');
-    if (!comesAgain || isFailedStep) await core.close(caller, ref, 'deleted', 0).catch(() => undefined);
+    if (!comesAgain || isFailedStep) await core.close(caller, ref, 'deleted').catch(() => undefined);
     throw laterOn(thrown);
   }
   return answerOf(id, body.templateID, pass);

@@ -1,5 +1,5 @@
 import { constants } from 'node:os';
-import { Failure } from '#src/failure/failure.ts';
+import { unlessGone } from '#src/calls/rest-of-output.ts';
 import type { ProcessEnd } from '#src/protocol/e2b/data.ts';
 import type { OutputStream } from '#src/protocol/sandboxd/wire.ts';
 import type { CallResult } from '../core-interface.ts';
@@ -69,11 +69,6 @@ export async function* outputOf(result: CallResult, open: Open): AsyncGenerator<
     const isCut = result.truncated[stream] || (isElsewhere && elsewhere === null);
     if (isCut) yield* piecesOf(stream, Buffer.from(cutHere(stream)));
   }
-}
-
-function unlessGone(thrown: unknown): null {
-  if (thrown instanceof Failure && thrown.code === 'answer_expired') return null;
-  throw thrown;
 }
 
 /** A sandbox of an older sandboxd has the texts only. */

@@ -1,7 +1,7 @@
 import { asFailure, type Failure } from '#src/failure/failure.ts';
 import type { Clock } from '#src/ports/clock.ts';
 import { eventId } from '#src/protocol/native/calls.ts';
-import type { StreamOffsets } from '#src/protocol/sandboxd/wire.ts';
+import type { MutableOffsets, StreamOffsets } from '#src/protocol/sandboxd/wire.ts';
 import type { Progress } from '../core-interface.ts';
 import { presentCallResult } from './present-call.ts';
 
@@ -26,7 +26,7 @@ export async function* eventStream({ progress, from, clock, present }: EventStre
   const at = { ...from };
   const reading = progress[Symbol.asyncIterator]();
   try {
-    // So that the headers go out.
+    // Sends the headers at once.
     yield ping;
     for (let isOver = false; !isOver;) {
       const next = reading.next();
@@ -38,7 +38,7 @@ export async function* eventStream({ progress, from, clock, present }: EventStre
   } catch (thrown) {
     yield event('error', at, present(asFailure(thrown)));
   } finally {
-    // What it still waits for is its own matter: the reader is gone.
+    // Not awaited: the client has disconnected.
     void Promise.resolve(reading.return?.()).catch(() => undefined);
   }
 }
@@ -57,10 +57,8 @@ async function isSilent(clock: Clock, next: Promise<unknown>): Promise<boolean> 
   }
 }
 
-type At = { -readonly [Stream in keyof StreamOffsets]: number };
-
 /** Moves `at`. */
-function eventOf(progress: Progress, at: At): string {
+function eventOf(progress: Progress, at: MutableOffsets): string {
   switch (progress.kind) {
     case 'output': {
       const { stream, at: begins, base64 } = progress;

@@ -108,7 +108,7 @@ export function rolloutRoutes(app: App, core: GatewayCore): void {
       const rollout = takeRolloutRef(request, request.params.id, request.query);
       const caller = callerOf(request, 'native');
       const score = request.body?.score;
-      if (score === undefined) return presentRollout(await core.close(caller, rollout, 'finished', 0));
+      if (score === undefined) return presentRollout(await core.close(caller, rollout, 'finished'));
       const waitMs = waitMsOf(request.query.wait_s);
       return presentRollout(await core.finish(caller, rollout, score, waitMs));
     },
@@ -161,7 +161,7 @@ export function rolloutRoutes(app: App, core: GatewayCore): void {
     },
     async (request) => {
       const rollout = takeRolloutRef(request, request.params.id, request.query);
-      return presentRollout(await core.close(callerOf(request, 'native'), rollout, 'deleted', 0));
+      return presentRollout(await core.close(callerOf(request, 'native'), rollout, 'deleted'));
     },
   );
 

@@ -6,7 +6,7 @@ import { WireError } from '../wire-error.ts';
 /** What a command has not read yet. A piece is taken as long as less than this waits, so at most this and one piece do. */
 const mostWaitingBytes = 1024 * 1024;
 
-export type StdinPiece = { readonly offset: number; readonly bytes: Buffer; readonly isLast: boolean };
+export type StdinChunk = { readonly offset: number; readonly bytes: Buffer; readonly isLast: boolean };
 
 /**
  * The stdin of a command that is given to it in pieces. Each piece says at which offset it begins, and bytes that came before are
@@ -38,8 +38,8 @@ export class OpenStdin {
     this.#move();
   }
 
-  /** Takes the piece, or does not if there is no room for it within `waitMs`. Throws `invalid_request` for a hole before it. */
-  async take(piece: StdinPiece, waitMs: number, gone: AbortSignal): Promise<StdinReply> {
+  /** Accepts the piece if the buffer has room within `waitMs`. Throws `invalid_request` if `offset` skips bytes. */
+  async take(piece: StdinChunk, waitMs: number, gone: AbortSignal): Promise<StdinReply> {
     if (!this.#hasRoom) await this.#moveWithin(waitMs, gone);
     if (piece.offset > this.#receivedBytes)
       throw new WireError(
@@ -52,7 +52,7 @@ export class OpenStdin {
     return { received: this.#receivedBytes, open: !this.#takesNothing };
   }
 
-  #accept({ offset, bytes, isLast }: StdinPiece): void {
+  #accept({ offset, bytes, isLast }: StdinChunk): void {
     if (this.#takesNothing) return;
     const fresh = bytes.subarray(this.#receivedBytes - offset);
     if (fresh.length > 0) this.#pass(fresh);

@@ -2,6 +2,8 @@ import type { ServerResponse } from 'node:http';
 import { setImmediate as othersTurn } from 'node:timers/promises';
 import {
   type OutputStream,
+  type MutableOffsets,
+  type PieceLine,
   type StreamLine,
   type StreamOffsets,
   streamPieceBytes,
@@ -16,7 +18,6 @@ import type { LiveCall } from './live-call.ts';
 const mostReaders = 8;
 
 type Streamed = JournalEntry & { readonly live: LiveCall };
-type At = Record<OutputStream, number>;
 
 /**
  * Sends what a call prints from these offsets on, until it is done. At most one piece waits for a slow reader; what the command prints
@@ -46,7 +47,7 @@ export async function sendStream(
 async function sendPieces(
   outputs: Outputs,
   entry: Streamed,
-  at: At,
+  at: MutableOffsets,
   response: ServerResponse,
   gone: AbortSignal,
 ): Promise<void> {
@@ -65,10 +66,13 @@ async function sendPieces(
   }
 }
 
-type PieceLine = Exclude<StreamLine, { end: true }>;
-
 /** The streams take turns. */
-function nextLine(outputs: Outputs, entry: Streamed, at: At, first: OutputStream): PieceLine | null {
+function nextLine(
+  outputs: Outputs,
+  entry: Streamed,
+  at: MutableOffsets,
+  first: OutputStream,
+): PieceLine | null {
   const second = first === 'stdout' ? 'stderr' : 'stdout';
   for (const stream of [first, second] as const) {
     const piece = pieceAt(outputs, entry, stream, at[stream]);

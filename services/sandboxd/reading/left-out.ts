@@ -2,7 +2,7 @@ import { tarComment, tarHeader } from '#src/protocol/sandboxd/tar.ts';
 import type { LeftOut } from '#src/protocol/sandboxd/wire.ts';
 import { type Entry, ReadError } from './reader.ts';
 
-/** As many are named; the policy may leave any number of such files. */
+/** Maximum paths in a report, because a policy can create any number of unreadable files. */
 const mostNamed = 40;
 /** Of one path in the report, in characters, so that all of them fit into one comment. */
 const longestPath = 200;

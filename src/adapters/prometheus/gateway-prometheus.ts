@@ -12,7 +12,7 @@ import {
   logMetrics,
   stateMetrics,
   type StateMetrics,
-} from './told-by-both.ts';
+} from './shared-metrics.ts';
 
 export type GatewayPrometheus = {
   readonly metrics: GatewayMetrics;

@@ -13,7 +13,7 @@ import {
   logMetrics,
   stateMetrics,
   type StateMetrics,
-} from './told-by-both.ts';
+} from './shared-metrics.ts';
 
 export type Prometheus = {
   readonly metrics: Metrics;

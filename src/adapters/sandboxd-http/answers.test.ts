@@ -79,7 +79,7 @@ test.each([
 
 const refused = (error: unknown) => refusalOf(422, JSON.stringify({ error })).trouble;
 
-test('a refusal is in the words of sandboxd, if they are words', () => {
+test('a malformed refusal becomes code `unknown`', () => {
   const kind = { kind: 'refused', status: 422 };
   const known = { code: 'file_error', message: 'no such file', errno: 'ENOENT' };
   expect(refused(known)).toEqual({ ...kind, ...known });

@@ -81,7 +81,7 @@ export function fileReply(json: unknown): FileReply {
   return { bytes: json.bytes, ...(has(json, 'entries', 'number') && { entries: json.entries }) };
 }
 
-/** Within what was sent, whatever it says. A reply that sandboxd never gives is a command's that runs as root: nothing more is taken. */
+/** Clamps `received` to the bytes sent. An invalid reply comes from a root command, so stdin counts as closed. */
 export function stdinReply(json: unknown, { offset, bytes }: Pick<StdinIn, 'offset' | 'bytes'>): StdinReply {
   if (!stdinCheck.Check(json)) return { received: offset, open: false };
   const { received, open } = json;
@@ -93,8 +93,8 @@ export function streamLine(text: string): StreamLine {
   const json = jsonOrNull(text);
   if (!lineCheck.Check(json) || 'end' in json) return { end: true };
   const bytes = 'lost' in json ? json.lost : Buffer.byteLength(json.base64, 'base64');
-  const isOne = json.at + bytes <= longestStreamBytes && ('lost' in json || bytes <= streamPieceBytes);
-  return isOne ? json : { end: true };
+  const isValid = json.at + bytes <= longestStreamBytes && ('lost' in json || bytes <= streamPieceBytes);
+  return isValid ? json : { end: true };
 }
 
 export function callAnswer(json: unknown): CallAnswer | 'running' {

@@ -442,6 +442,7 @@ export type CallEvidence = {
 
 /** Bytes of each stream, counted from its beginning. */
 export type StreamOffsets = Readonly<Record<OutputStream, number>>;
+export type MutableOffsets = Record<OutputStream, number>;
 
 /**
  * A piece of what a call printed, at its offset. `lost`: so many bytes from there on are no longer kept, because the reader was too
@@ -451,6 +452,7 @@ export type StreamLine =
   | { readonly stream: OutputStream; readonly at: number; readonly base64: string }
   | { readonly stream: OutputStream; readonly at: number; readonly lost: number }
   | { readonly end: true };
+export type PieceLine = Exclude<StreamLine, { readonly end: true }>;
 
 /** The end of the longest stream: an offset has at most 15 digits, here and on the native face. */
 export const longestStreamBytes = 999_999_999_999_999;

@@ -228,7 +228,7 @@ describe('a followed command of the TypeScript client', () => {
     expect(rollout.discarded).toBeNull();
   });
 
-  it('has heard its end, which is not lost with a result that is read too late', async () => {
+  it('keeps the end event if the result expires', async () => {
     const expired = failure('answer_expired', 410, { blame: 'caller', retryable: false, admitted: 'yes' });
     const connections = following(streamed(output(0, 'one'), end));
     await using one = await stranger((line, number) => {

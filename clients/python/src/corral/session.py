@@ -99,7 +99,7 @@ class Session:
         return reply
 
     async def settled_before(self, asked: Asked, call: str) -> Reply:
-        """Of a call whose end was heard: what keeps its answer from being read again says nothing of the rollout."""
+        """Reads the result of a call whose `end` event arrived. A failed read does not bar the rollout from a score."""
         self.check()
         try:
             reply = await exchange(await pool_of_loop(), self.gateway, self.asked(ATTACH, call_id=call))

@@ -112,7 +112,7 @@ class Running:
         await self._open_stdin().end()
 
     def _open_stdin(self) -> Stdin:
-        """The fleet's own word would be taken for the policy's, which may have it from a command that runs as root."""
+        """Checked here, because the same error from the fleet could have been forged by a root command."""
         if self._stdin:
             return self._stdin
         message = "a command takes stdin while it runs only with open_stdin=True"
