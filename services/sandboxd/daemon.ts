@@ -44,6 +44,8 @@ export type Daemon = {
   readonly leaders: Leaders;
   readonly turns: Turns;
   readonly background: BackgroundTime;
+  /** Folders in which a policy's changes were put for a grader. */
+  readonly changed: Set<string>;
 } & Around;
 
 /** What a daemon does beyond its own state. */
@@ -62,7 +64,8 @@ export function createDaemon(config: Config, env: NodeJS.ProcessEnv, boot: strin
   const turns = new Turns();
   const outputs = new Outputs(outputRoomBytes);
   const background = new BackgroundTime(() => momentNow(config.cgroupCpu));
-  const starter = callStarter(config, env, leaders, turns, outputs, background);
+  const changed = new Set<string>();
+  const starter = callStarter({ config, env, leaders, changed }, turns, outputs, background);
   const journal = new Journal(journalLimits, starter, monotonicMs);
   const done = { probed: false, filesPut: 0 };
   const uploads = new Uploads(maxCallsOfLife);
@@ -79,6 +82,7 @@ export function createDaemon(config: Config, env: NodeJS.ProcessEnv, boot: strin
     leaders,
     turns,
     background,
+    changed,
     ...around,
   };
 }

@@ -5,9 +5,11 @@ import type {
   BindRequest,
   CallAnswer,
   CallRequest,
+  ContentsRequest,
   FilePlace,
   FileReply,
   Identity,
+  ListingRequest,
   OutputStream,
   PrepareReply,
   ProbeDepth,
@@ -143,4 +145,23 @@ export interface SandboxLink {
     request: ArtifactsRequest,
     signal: AbortSignal,
   ): Promise<AsyncIterable<Uint8Array>>;
+  /** Lines of what is below folders. With a turn, everything of the policy was killed before, and only grades are taken from then on. */
+  list(
+    target: SandboxTarget,
+    request: ListingRequest,
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<Uint8Array>>;
+  /** These files as tar, after a listing of the same turn. */
+  contents(
+    target: SandboxTarget,
+    request: ContentsRequest,
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<Uint8Array>>;
+  /** Removes and writes below folders of a sandbox where no policy was. `changes`: the head's line, then a tar. */
+  putChanges(
+    target: SandboxTarget,
+    below: readonly string[],
+    changes: AsyncIterable<Uint8Array>,
+    signal: AbortSignal,
+  ): Promise<FileReply>;
 }

@@ -17,6 +17,7 @@ import type {
   BindRequest,
   CallAnswer,
   CallRequest,
+  FileReply,
   Identity,
   StreamLine,
   StreamOffsets,
@@ -69,6 +70,9 @@ export class FakeSandboxLink implements SandboxLink {
       putFile: (target, to, body) => this.putFile(target, to, body),
       getFile: (target, from) => this.getFile(target, from),
       takeArtifacts: (target, request) => this.takeArtifacts(target, request),
+      list: (target) => this.list(target),
+      contents: (target) => this.contents(target),
+      putChanges: (target) => this.putChanges(target),
     };
   }
 
@@ -204,6 +208,19 @@ export class FakeSandboxLink implements SandboxLink {
     return this.#ask('getFile', target, (life) => chunksOf(life.get(path)));
   }
 
+  /** Both sandboxes are as their image. */
+  list(target: SandboxTarget): Promise<AsyncIterable<Uint8Array>> {
+    return this.#ask('list', target, () => chunksOf(Buffer.from('["end"]\n')));
+  }
+
+  contents(target: SandboxTarget): Promise<AsyncIterable<Uint8Array>> {
+    return this.#ask('contents', target, () => tarOf([]));
+  }
+
+  putChanges(target: SandboxTarget): Promise<FileReply> {
+    return this.#ask('putChanges', target, () => ({ bytes: 0, entries: 0 }));
+  }
+
   takeArtifacts(target: SandboxTarget, { paths }: ArtifactsRequest): Promise<AsyncIterable<Uint8Array>> {
     return this.#ask('takeArtifacts', target, (life) => tarOf(life.take(paths)));
   }
@@ -265,6 +282,9 @@ const forOneRollout: ReadonlySet<keyof SandboxLink> = new Set([
   'call',
   'attach',
   'takeArtifacts',
+  'list',
+  'contents',
+  'putChanges',
   'confirm',
   'cancel',
   'output',

@@ -26,14 +26,12 @@ import { watchNodeDisk } from './node-disk.ts';
  * a turn of its own, whose code is loaded by the first.
  */
 export function callStarter(
-  config: Config,
-  env: NodeJS.ProcessEnv,
-  leaders: Leaders,
+  deps: Deps,
   turns: Turns,
   outputs: Outputs,
   background: BackgroundTime,
 ): StartCall {
-  const deps = { config, env, leaders };
+  const { config } = deps;
   const queries = queriesOf(deps);
   const memory = memoryFilesHere(config.cgroupEvents);
   return async (callId, request, cancel, leftMs, live) => {
@@ -96,7 +94,12 @@ function kept(
   return { stdout: cutCapture(stdout, keepBytes), stderr: cutCapture(stderr, keepBytes), kept: bytes };
 }
 
-type Deps = { readonly config: Config; readonly env: NodeJS.ProcessEnv; readonly leaders: Leaders };
+type Deps = {
+  readonly config: Config;
+  readonly env: NodeJS.ProcessEnv;
+  readonly leaders: Leaders;
+  readonly changed: ReadonlySet<string>;
+};
 
 /** Where calls wait for one another, how long this one still may, and what follows it. */
 type Places = {

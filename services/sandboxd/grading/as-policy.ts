@@ -156,6 +156,8 @@ export type Grounds = {
   readonly config: Config;
   readonly env: NodeJS.ProcessEnv;
   readonly leaders: Leaders;
+  /** Folders that have what a policy left in another sandbox. */
+  readonly changed: ReadonlySet<string>;
 };
 
 /**

@@ -4,16 +4,20 @@ import {
   type BuiltinAction,
   type CallRequest,
   type CommandUser,
+  type Compared,
   type ConfirmRequest,
   type Content,
+  type ContentsRequest,
   type ExecAction,
   type FilePlace,
   type GradeAction,
+  type ListingRequest,
   longestLifeMs,
   longestStreamBytes,
   maxBindLabel,
   maxCallLabel,
   maxCallsOfLife,
+  maxChangedFiles,
   maxKeptBytes,
   maxNeededFolders,
   maxOutputBytes,
@@ -187,6 +191,44 @@ export function parseArtifacts(body: unknown): ArtifactsRequest {
     mostFiles: shape.whole(mostFiles, 'mostFiles', 0, mostArtifacts),
   };
 }
+
+const mostComparedFolders = 16;
+const mostExceptions = 64;
+
+function parseCompared({ below, except }: shape.Fields): Compared {
+  const folders = shape.list(below, 'below', shape.text);
+  shape.whole(folders.length, 'the number of folders', 1, mostComparedFolders);
+  const names = shape.list(except, 'except', shape.text);
+  shape.whole(names.length, 'the number of exceptions', 0, mostExceptions);
+  return { below: folders, except: names };
+}
+
+export function parseListing(body: unknown): ListingRequest {
+  const fields = shape.fields(body, 'the body');
+  const { turn, mostEntries, mostBytes } = fields;
+  const most = Number.MAX_SAFE_INTEGER;
+  return {
+    ...parseCompared(fields),
+    turn: turn === null ? null : shape.whole(turn, 'turn', 0, most),
+    mostEntries: shape.whole(mostEntries, 'mostEntries', 0, most),
+    mostBytes: shape.whole(mostBytes, 'mostBytes', 0, most),
+  };
+}
+
+export function parseContents(body: unknown): ContentsRequest {
+  const { turn, files } = shape.fields(body, 'the body');
+  const most = Number.MAX_SAFE_INTEGER;
+  const named = shape.list(files, 'files', (value, name) => {
+    const { path, bytes } = shape.fields(value, name);
+    return { path: shape.text(path, `${name}.path`), bytes: shape.whole(bytes, `${name}.bytes`, 0, most) };
+  });
+  shape.whole(named.length, 'the number of files', 0, maxChangedFiles);
+  return { turn: shape.whole(turn, 'turn', 0, most), files: named };
+}
+
+/** The folders below which changes are written. */
+export const parseBelow = (query: URLSearchParams): readonly string[] =>
+  parseCompared({ below: query.getAll('below'), except: [] }).below;
 
 function parseExec({ argv, cwd, env, stdin, user, preferBash, merge, openStdin }: shape.Fields): ExecAction {
   return {

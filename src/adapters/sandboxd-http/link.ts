@@ -95,6 +95,10 @@ export function createSandboxdHttpLink(
     getFile: (target, from, signal) => askForBytes(context, target, get(pathOut(from)), signal),
     takeArtifacts: (target, request, signal) =>
       askForBytes(context, target, post('/artifacts', request), signal),
+    list: (target, request, signal) => askForBytes(context, target, post('/listing', request), signal),
+    contents: (target, request, signal) => askForBytes(context, target, post('/contents', request), signal),
+    putChanges: (target, below, changes, signal) =>
+      ask(context, target, { method: 'PUT', path: changesPath(below), bytes: changes }, fileReply, signal),
     close: () => pools.close(),
   };
 }
@@ -133,6 +137,9 @@ function placePath({ form, path, user }: FilePlace, more: Readonly<Record<string
   const query = new URLSearchParams({ path, user, ...more });
   return `/${form === 'archive' ? 'archive' : 'files'}?${query.toString()}`;
 }
+
+const changesPath = (below: readonly string[]): string =>
+  `/changes?${new URLSearchParams(below.map((path): [string, string] => ['below', path])).toString()}`;
 
 function nothing(): void {}
 
