@@ -150,6 +150,12 @@ function tracedClaims(claims: ClaimStore): ClaimStore {
       if (claim.recordOnly !== true) request.stands(reply, sinceMs);
       return reply;
     },
+    granted: (waiting, grant) => {
+      const rollout = claims.granted(waiting, grant);
+      const request = here.getStore()?.request;
+      if (rollout !== null) request?.stands({ kind: 'held', rollout }, request.nowMs());
+      return rollout;
+    },
   };
 }
 

@@ -9,7 +9,7 @@ import type {
 } from '../ports/fleet/claims.ts';
 import type { TemplateCounts } from '../ports/fleet/pool.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
-import { type Grant, withGrant } from '../ports/fleet/wake-ups.ts';
+import type { Grant } from '../ports/fleet/wake-ups.ts';
 import { rolloutKey } from '../model/rollout.ts';
 import { refusal } from './refusal.ts';
 import type { SandboxPreparation } from './prepare-sandbox.ts';
@@ -111,7 +111,7 @@ async function holdInLine(
     }
     return heldOrRefused(reply);
   };
-  const take = (grant: Grant) => (waiting === null ? null : withGrant(waiting, grant));
+  const take = (grant: Grant) => (waiting === null ? null : deps.claims.granted(waiting, grant));
   const held = await deps.room.hold(key, waitUntil, read, take);
   return held ?? (await failWaiting(deps, request, ahead));
 }

@@ -9,6 +9,7 @@ import { type Keys, runName } from './keys.ts';
 import type { Messages } from './connection.ts';
 import { type RunScript, type Scripts, scriptsOver, textOrNull } from './script-runner.ts';
 import { itemsOf } from './scripts/contract.ts';
+import { withGrant } from '#src/ports/fleet/wake-ups.ts';
 import { wakeUpOf } from './scripts/wake-ups.ts';
 import type { Place } from './scripts/waiting.ts';
 
@@ -53,6 +54,7 @@ export function claimStore(
         await ask('pin-version', { run: runName(tenant, ofRun), environment, version: newest }),
       ),
     olderGateways: () => ask('older-gateways', { silentMs: goneAfterMs }),
+    granted: withGrant,
     onWake: (listener) => listenToWakeUps(messages, keys, listener),
   };
 }

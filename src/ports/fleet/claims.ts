@@ -2,7 +2,7 @@ import type { Evidence } from '#src/failure/failure.ts';
 import type { FailureCode } from '#src/failure/codes.ts';
 import type { BootId, EnvironmentName, EnvironmentVersion, RunId, TenantId } from '#src/model/ids.ts';
 import type { RolloutRecord } from './records.ts';
-import type { WakeUp } from './wake-ups.ts';
+import type { Grant, WakeUp } from './wake-ups.ts';
 import type { TemplateChoice } from '#src/model/template-choice.ts';
 import type { Owner, RolloutKey } from '#src/model/rollout.ts';
 import type { Opening } from '#src/protocol/rollout/fields.ts';
@@ -86,6 +86,8 @@ export interface ClaimStore {
   ): Promise<EnvironmentVersion>;
   /** How many gateways are here that would grade a rollout without the amounts that its task demanded: those of the release before. */
   olderGateways(): Promise<number>;
+  /** The waiting rollout with the sandbox of a wake-up; null if the grant is not newer than the record. */
+  granted(waiting: RolloutRecord, grant: Grant): RolloutRecord | null;
   /** Calls the listener with what happened to which rollout. Returns how to stop. */
   onWake(listener: (key: RolloutKey, wakeUp: WakeUp) => void): () => void;
 }
