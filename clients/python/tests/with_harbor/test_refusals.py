@@ -72,7 +72,7 @@ async def test_an_image_that_is_not_allowed_names_the_line_of_the_task(tmp_path:
     [refused] = (await play_job([write_task(tmp_path, "published", "debian:12")])).trials
     [said] = messages([refused])
     assert said.startswith("requirements_unmet: image: the task names the image debian:12 as docker_image")
-    assert "(rootfs:PATH)" in said
+    assert "the environment allows rootfs:/*" in said
     assert "correct docker_image below [environment] in task.toml" in said
 
 
