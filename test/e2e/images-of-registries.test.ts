@@ -3,25 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { savedImage, tarOf } from '../builders/image-archive.ts';
-import { busyboxRoot } from '../support/busybox-root.ts';
+import { busyboxRoot, scoredByTask } from '../support/busybox-root.ts';
 import { expectFailure, toldNothingRan } from '../support/faces.ts';
 import { type FleetOfTest, startFleetOfTest } from '../support/fleet.ts';
 import { type ImageRegistry, startImageRegistry } from '../support/image-registry.ts';
 import { configOf, layerOf } from '../support/image-store.ts';
-
-const environment = (name: string, image: string) => `
-name: ${name}
-sandbox: { image: ${image}, disk: 64Mi, processes: 64 }
-tools: { shell: { builtin: shell } }
-grader:
-  kind: command
-  command: [sh, -c, 'cat /task > "$CORRAL_SCORE_FILE"']
-  on_exit: discard
-  on_timeout: discard
-  on_out_of_memory: discard
-  on_broken: 0
-pool: { max: 20 }
-`;
 
 /** What stands in the file `task` of each image, and so is its score. */
 const tasks = { a: 1, b: 2, saved: 3 } as const;
@@ -49,10 +35,10 @@ beforeAll(async () => {
   await writeFile(saved, savedImage(configOf(layersOf('saved'), config), layersOf('saved')));
   corral = await startFleetOfTest({
     environments: {
-      rows: environment('rows', `{ from: item.image, allow: ["${registry.host}/*"] }`),
-      fixed: environment('fixed', `"${registry.host}/tasks/a:1"`),
-      saved: environment('saved', `"docker-archive:${saved}"`),
-      shell: environment('shell', 'host'),
+      rows: scoredByTask('rows', `{ from: item.image, allow: ["${registry.host}/*"] }`),
+      fixed: scoredByTask('fixed', `"${registry.host}/tasks/a:1"`),
+      saved: scoredByTask('saved', `"docker-archive:${saved}"`),
+      shell: scoredByTask('shell', 'host'),
     },
   });
 });

@@ -2,23 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { busyboxRoot } from '../support/busybox-root.ts';
+import { busyboxRoot, scoredByTask } from '../support/busybox-root.ts';
 import { expectFailure, toldNothingRan } from '../support/faces.ts';
 import { type FleetOfTest, startFleetOfTest } from '../support/fleet.ts';
-
-const environment = (name: string, image: string) => `
-name: ${name}
-sandbox: { image: ${image}, disk: 64Mi, processes: 64 }
-tools: { shell: { builtin: shell } }
-grader:
-  kind: command
-  command: [sh, -c, 'cat /task > "$CORRAL_SCORE_FILE"']
-  on_exit: discard
-  on_timeout: discard
-  on_out_of_memory: discard
-  on_broken: 0
-pool: { max: 20 }
-`;
 
 /** What stands in the file `task` of each root, and so is its score. */
 const tasks = { a: 1, b: 2, c: 3 } as const;
@@ -31,7 +17,7 @@ beforeAll(async () => {
     await busyboxRoot(join(folder, 'tasks', task), `${number}\n`);
   const byRow = `{ from: item.image, allow: ["rootfs:${folder}/tasks/*"] }`;
   corral = await startFleetOfTest({
-    environments: { tasks: environment('tasks', byRow), shell: environment('shell', 'host') },
+    environments: { tasks: scoredByTask('tasks', byRow), shell: scoredByTask('shell', 'host') },
   });
 });
 afterAll(async () => {

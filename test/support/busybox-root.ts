@@ -20,3 +20,18 @@ export async function busyboxRoot(folder: string, task: string): Promise<void> {
   for (const name of ['sh', 'cat']) await symlink('busybox', join(folder, 'bin', name));
   await writeFile(join(folder, 'task'), task);
 }
+
+/** An environment whose score is the number in the file `task` of its image. */
+export const scoredByTask = (name: string, image: string) => `
+name: ${name}
+sandbox: { image: ${image}, disk: 64Mi, processes: 64 }
+tools: { shell: { builtin: shell } }
+grader:
+  kind: command
+  command: [sh, -c, 'cat /task > "$CORRAL_SCORE_FILE"']
+  on_exit: discard
+  on_timeout: discard
+  on_out_of_memory: discard
+  on_broken: 0
+pool: { max: 20 }
+`;

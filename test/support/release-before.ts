@@ -3,6 +3,7 @@ import { copyFile, mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { afterAll, beforeAll } from 'vitest';
 import { previousCommit } from '#infra/images/previous.ts';
 import type { CallId } from '#src/model/ids.ts';
 import type { RolloutKey } from '#src/model/rollout.ts';
@@ -27,13 +28,33 @@ export type FleetBefore = Pick<FleetState, 'close'> & {
   readonly environments: Pick<FleetState['environments'], 'load' | 'published' | 'chosen'>;
 };
 
-export type ReleaseBefore = {
+type ReleaseBefore = {
   readonly connect: (options: FleetStateOptions) => Promise<FleetBefore>;
   readonly remove: () => Promise<void>;
 };
 
-/** Null: this checkout has no history, so that release is not there. The tests that need it are skipped then, which it says. */
-export async function unpackReleaseBefore(): Promise<ReleaseBefore | null> {
+/**
+ * The fleet state of the previous release next to that of a test file's world, on the same Redis. `isThere` is false if this checkout has no
+ * history: the tests that need that release are skipped then, and it says so.
+ */
+export async function previousReleaseNextTo(world: { readonly options: FleetStateOptions }) {
+  const release = await unpackReleaseBefore();
+  let connected: FleetBefore | null = null;
+  beforeAll(async () => {
+    if (release !== null) connected = await release.connect(world.options);
+  });
+  afterAll(async () => {
+    await connected?.close();
+    await release?.remove();
+  });
+  const fleet = (): FleetBefore => {
+    if (connected === null) throw new Error('the previous release is not connected');
+    return connected;
+  };
+  return { isThere: release !== null, fleet };
+}
+
+async function unpackReleaseBefore(): Promise<ReleaseBefore | null> {
   const folder = await mkdtemp(join(tmpdir(), 'corral-before-'));
   const remove = () => rm(folder, { recursive: true, force: true });
   const archive = join(folder, 'sources.tar');
@@ -41,7 +62,7 @@ export async function unpackReleaseBefore(): Promise<ReleaseBefore | null> {
     await run('git', ['archive', '--output', archive, await previousCommit(), 'src'], { cwd: root });
   } catch (error) {
     await remove();
-    console.warn('SKIPPED: tests with the release before need its commit; fetch the history', error);
+    console.warn('SKIPPED: tests with the previous release need its commit; fetch the history', error);
     return null;
   }
   await run('tar', ['-xf', archive, '-C', folder]);

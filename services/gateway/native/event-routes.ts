@@ -107,7 +107,7 @@ function namedRun(header: string | readonly string[] | undefined): RunId | null 
 /**
  * Event lines as the bearer of a key may read them. Why a rollout has its score holds the truth of its dataset row, and a
  * grader's own words about it: it needs the scope `truth` or `admin`. A key that plays rollouts has neither, because a
- * policy may find it. Of a run it is told with its verdicts alone.
+ * policy may find it. For a whole run, only the verdicts include it.
  *
  * An operator reads them with curl, so no character of a policy's is an order to a terminal, also in lines of an older process.
  */

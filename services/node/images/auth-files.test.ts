@@ -41,7 +41,7 @@ it('a file of another kind is named', async () => {
   await expect(authFor('docker.io', [file])).rejects.toThrow(`${file} is not an auth file`);
 });
 
-it('what stands in a file that is broken is in no message', async () => {
+it('no message quotes a broken file', async () => {
   const file = join(folder, 'broken.json');
   writeFileSync(file, 'dXNlcjpwYXNz');
   const message = `${file} is not an auth file of Docker or podman`;

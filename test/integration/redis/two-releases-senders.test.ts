@@ -1,29 +1,19 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { callId } from '#src/model/ids.ts';
-import { type FleetBefore, type ReleaseBefore, unpackReleaseBefore } from '#test/support/release-before.ts';
+import { previousReleaseNextTo } from '#test/support/release-before.ts';
 import { admitOf, keyOf, recordOf, settlementOf, worldOfTests } from './world.ts';
 
 const world = worldOfTests(1);
 const key = keyOf('a');
 const call = callId('c');
 
-const release: ReleaseBefore | null = await unpackReleaseBefore();
-let before: FleetBefore;
-
-beforeAll(async () => {
-  if (release !== null) before = await release.connect(world.options);
-});
-
-afterAll(async () => {
-  await before?.close();
-  await release?.remove();
-});
+const before = await previousReleaseNextTo(world);
 
 const asked = async () => admitOf(await recordOf(world.fleet, key), 'c');
 const releases = {
   old: {
-    mayCall: async () => before.calls.admit(await asked()),
-    remove: () => before.calls.unsent(key, call, true),
+    mayCall: async () => before.fleet().calls.admit(await asked()),
+    remove: () => before.fleet().calls.unsent(key, call, true),
   },
   new: {
     mayCall: async () => world.fleet.calls.admit({ ...(await asked()), sender: 'new' }),
@@ -38,7 +28,7 @@ const orders = [
   ['new', 'old'],
 ] as const;
 
-describe.skipIf(release === null)('a call that gateways of two releases may send', () => {
+describe.skipIf(!before.isThere)('a call that gateways of two releases may send', () => {
   test.each(orders)('first the %s one: it is withdrawn with the last of both', async (first, second) => {
     await world.active('a');
     await releases[first].mayCall();
@@ -73,7 +63,7 @@ describe.skipIf(release === null)('a call that gateways of two releases may send
   test.each(orders)('the %s one settles what the %s one has sent', async (settles, sends) => {
     await world.active('a');
     await releases[sends].mayCall();
-    const fleet = settles === 'old' ? before : world.fleet;
+    const fleet = settles === 'old' ? before.fleet() : world.fleet;
     expect(await fleet.calls.settle(settlementOf(key, 'c'))).toMatchObject({ first: true });
     expect(await recordOf(world.fleet, key)).toMatchObject({ inFlight: 0 });
   });

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { keysOf } from '#src/adapters/redis/keys.ts';
 import { runId } from '#src/model/ids.ts';
 import type { RolloutRecord } from '#src/ports/fleet/records.ts';
-import { type FleetBefore, type ReleaseBefore, unpackReleaseBefore } from '#test/support/release-before.ts';
+import { type FleetBefore, previousReleaseNextTo } from '#test/support/release-before.ts';
 import {
   admitOf,
   claimOf,
@@ -21,17 +21,7 @@ const world = worldOfTests(4);
 const key = keyOf('a');
 const native = claimOf('a', { face: 'native' });
 
-const release: ReleaseBefore | null = await unpackReleaseBefore();
-let before: FleetBefore;
-
-beforeAll(async () => {
-  if (release !== null) before = await release.connect(world.options);
-});
-
-afterAll(async () => {
-  await before?.close();
-  await release?.remove();
-});
+const before = await previousReleaseNextTo(world);
 
 const record = () => recordOf(world.fleet, key);
 const asSetup = { budget: null, setup: { sent: 'x', bytes: 1 } } as const;
@@ -64,10 +54,10 @@ async function replay() {
 
 const discards = async () => (await world.fleet.reports.run(tenant, runId('run-1')))?.discarded;
 
-describe.skipIf(release === null)('with a gateway and a controller of the release before', () => {
+describe.skipIf(!before.isThere)('with a gateway and a controller of the release before', () => {
   test('a call that the old gateway has sent ends set-up: a mark is refused, and a loss is one', async () => {
     const rollout = await setUp();
-    expect(await before.calls.admit(admitOf(rollout, 'c1'))).toMatchObject({ kind: 'dispatch' });
+    expect(await before.fleet().calls.admit(admitOf(rollout, 'c1'))).toMatchObject({ kind: 'dispatch' });
     expect(await world.fleet.calls.admit(admitOf(rollout, 's2', asSetup))).toEqual({ kind: 'setup_over' });
     expect(await lose(world.fleet)).toMatchObject({ kind: 'tainted' });
     expect(await record()).toMatchObject({ heals: 0, discarded: { code: 'sandbox_lost' } });
@@ -75,15 +65,15 @@ describe.skipIf(release === null)('with a gateway and a controller of the releas
 
   test('what the old gateway has sent does not count as set-up', async () => {
     const rollout = await held(world.fleet, native);
-    await before.calls.admit(admitOf(rollout, 's1', { budget: null }));
-    await before.calls.settle(settlementOf(key, 's1'));
+    await before.fleet().calls.admit(admitOf(rollout, 's1', { budget: null }));
+    await before.fleet().calls.settle(settlementOf(key, 's1'));
     expect(await world.fleet.calls.admit(admitOf(rollout, 's2', asSetup))).toEqual({ kind: 'setup_over' });
     expect(await lose(world.fleet)).toMatchObject({ kind: 'tainted' });
   });
 
   test('a loss that the old controller tells of discards the rollout, as it ever did', async () => {
     await setUp();
-    expect(await lose(before)).toMatchObject({ kind: 'tainted' });
+    expect(await lose(before.fleet())).toMatchObject({ kind: 'tainted' });
     expect(await record()).toMatchObject({ discarded: { code: 'sandbox_lost' } });
     expect(await discards()).toBe(1);
   });
@@ -91,20 +81,20 @@ describe.skipIf(release === null)('with a gateway and a controller of the releas
   test('while a rollout heals the old gateway runs nothing in it, and it goes on afterwards', async () => {
     const { now } = await healing();
     const barred = { kind: 'barred', code: 'recovering' };
-    expect(await before.claims.claim(native)).toMatchObject({ kind: 'refused', code: 'recovering' });
-    expect(await before.calls.admit(admitOf(now, 'c1'))).toMatchObject(barred);
-    expect(await before.grades.begin(key, gradeAsk({ inSandbox: true }))).toMatchObject(barred);
+    expect(await before.fleet().claims.claim(native)).toMatchObject({ kind: 'refused', code: 'recovering' });
+    expect(await before.fleet().calls.admit(admitOf(now, 'c1'))).toMatchObject(barred);
+    expect(await before.fleet().grades.begin(key, gradeAsk({ inSandbox: true }))).toMatchObject(barred);
     expect(await replay()).toEqual({ kind: 'done' });
-    expect(await before.calls.admit(admitOf(now, 'c1'))).toMatchObject(barred);
+    expect(await before.fleet().calls.admit(admitOf(now, 'c1'))).toMatchObject(barred);
     expect(await world.fleet.calls.admit(admitOf(now, 'c1'))).toMatchObject({ kind: 'dispatch' });
-    expect(await before.calls.admit(admitOf(now, 'c2'))).toMatchObject({ kind: 'dispatch' });
+    expect(await before.fleet().calls.admit(admitOf(now, 'c2'))).toMatchObject({ kind: 'dispatch' });
     expect(await record()).toMatchObject({ state: 'active', verdict: 'open', discarded: null });
     expect(await discards()).toBe(0);
   });
 
   test('what the old controller says of the next sandbox sends the rollout to another', async () => {
     const { now } = await healing();
-    expect(await lose(before)).toMatchObject({ kind: 'swapped' });
+    expect(await lose(before.fleet())).toMatchObject({ kind: 'swapped' });
     const third = await record();
     expect(sandboxOf(third)).not.toBe(sandboxOf(now));
     expect(await world.fleet.calls.admit(admitOf(third, 'c1'))).toMatchObject({ kind: 'not_active' });
@@ -114,7 +104,7 @@ describe.skipIf(release === null)('with a gateway and a controller of the releas
   test('set-up whose end the old gateway has stored is not replayed', async () => {
     const rollout = await setUp();
     await world.fleet.calls.admit(admitOf(rollout, 's2', asSetup));
-    await before.calls.settle(settlementOf(key, 's2', { ranIn: sandboxOf(rollout) }));
+    await before.fleet().calls.settle(settlementOf(key, 's2', { ranIn: sandboxOf(rollout) }));
     expect(await lose(world.fleet)).toMatchObject({ kind: 'tainted' });
     expect(await record()).toMatchObject({ heals: 0, discarded: { code: 'sandbox_lost' } });
   });
@@ -129,7 +119,7 @@ describe.skipIf(release === null)('with a gateway and a controller of the releas
   test('one that the old controller expires while it heals is never scored', async () => {
     await healing();
     await world.step(31 * minute);
-    await before.lifecycle.expireDue(10);
+    await before.fleet().lifecycle.expireDue(10);
     expect(await record()).toMatchObject({ state: 'expired', score: null, verdict: 'discarded' });
   });
 });

@@ -1,22 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { WakeUp } from '#src/ports/fleet/wake-ups.ts';
-import { type FleetBefore, type ReleaseBefore, unpackReleaseBefore } from '#test/support/release-before.ts';
+import { previousReleaseNextTo } from '#test/support/release-before.ts';
 import { claimOf, keyOf, minute, worldOfTests } from './world.ts';
 
 const world = worldOfTests();
 const key = keyOf('a');
 
-const release: ReleaseBefore | null = await unpackReleaseBefore();
-let before: FleetBefore;
-
-beforeAll(async () => {
-  if (release !== null) before = await release.connect(world.options);
-});
-
-afterAll(async () => {
-  await before?.close();
-  await release?.remove();
-});
+const before = await previousReleaseNextTo(world);
 
 const heardByNew = () =>
   new Promise<WakeUp>((resolve) => {
@@ -25,9 +15,9 @@ const heardByNew = () =>
     });
   });
 
-const heardByOld = () => new Promise<string>((resolve) => before.claims.onWake(resolve));
+const heardByOld = () => new Promise<string>((resolve) => before.fleet().claims.onWake(resolve));
 
-describe.skipIf(release === null)('with processes of the release before', () => {
+describe.skipIf(!before.isThere)('with processes of the release before', () => {
   test('a grant by the new one wakes gateways of both, and the new one needs no claim', async () => {
     await world.fleet.claims.claim(claimOf('a'));
     const [byNew, byOld] = [heardByNew(), heardByOld()];
@@ -38,10 +28,10 @@ describe.skipIf(release === null)('with processes of the release before', () => 
 
   test('an end by the old one wakes the new gateway, which then looks', async () => {
     await world.supply(1);
-    await before.claims.claim(claimOf('a', { face: 'native' }));
+    await before.fleet().claims.claim(claimOf('a', { face: 'native' }));
     const byNew = heardByNew();
     await world.step(16 * minute);
-    await before.lifecycle.expireDue(10);
+    await before.fleet().lifecycle.expireDue(10);
     expect(await byNew).toEqual({ kind: 'unknown' });
   });
 });

@@ -1,25 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { environmentVersion, runId, templateDigest } from '#src/model/ids.ts';
 import { fakeEnvironment } from '#test/fakes/environment.ts';
-import { type FleetBefore, type ReleaseBefore, unpackReleaseBefore } from '#test/support/release-before.ts';
+import { type FleetBefore, previousReleaseNextTo } from '#test/support/release-before.ts';
 import { gradeAsk, keyOf, minute, recordOf, sandboxOf, tenant, worldOfTests } from './world.ts';
 
 const world = worldOfTests(1);
 const key = keyOf('a');
 
-const release: ReleaseBefore | null = await unpackReleaseBefore();
-let before: FleetBefore;
+const before = await previousReleaseNextTo(world);
 
-beforeAll(async () => {
-  if (release !== null) before = await release.connect(world.options);
-});
-
-afterAll(async () => {
-  await before?.close();
-  await release?.remove();
-});
-
-const fleetOf = { old: (): Actor => before, new: (): Actor => world.fleet };
+const fleetOf = { old: (): Actor => before.fleet(), new: (): Actor => world.fleet };
 type Actor = Pick<FleetBefore, 'lifecycle' | 'grades'>;
 type Release = keyof typeof fleetOf;
 
@@ -68,7 +58,7 @@ async function verdicts() {
   return { record, old: { bar: taint ?? null, discard: discard ?? null, score: score ?? null } };
 }
 
-describe.skipIf(release === null)('with a gateway and a controller of the release before', () => {
+describe.skipIf(!before.isThere)('with a gateway and a controller of the release before', () => {
   test.each(pairs)('$first by the $one one, then $second by the $other one: one verdict', async (pair) => {
     await world.active('a', { face: 'native' });
     await events[pair.first](fleetOf[pair.one]());
@@ -87,9 +77,9 @@ describe.skipIf(release === null)('with a gateway and a controller of the releas
 
   test.each(names)('what $0 made, every later event of either leaves one verdict', async (first) => {
     await world.active('a', { face: 'native' });
-    await events[first](before);
+    await events[first](before.fleet());
     for (const event of names) {
-      for (const fleet of [world.fleet, before]) {
+      for (const fleet of [world.fleet, before.fleet()]) {
         await events[event](fleet);
         const { record, old } = await verdicts();
         expectOneVerdict(record, old);
@@ -98,11 +88,11 @@ describe.skipIf(release === null)('with a gateway and a controller of the releas
   });
 });
 
-describe.skipIf(release === null)('the release before cannot void, and', () => {
+describe.skipIf(!before.isThere)('the release before cannot void, and', () => {
   test('what was voided stays a discard through every event of it', async () => {
     await world.active('a', { face: 'native' });
     await world.fleet.lifecycle.void(key, 'a broken item');
-    for (const event of names) await events[event](before);
+    for (const event of names) await events[event](before.fleet());
     const { record, old } = await verdicts();
     expect(record.discarded?.code).toBe('voided');
     expectOneVerdict(record, old);
@@ -110,9 +100,9 @@ describe.skipIf(release === null)('the release before cannot void, and', () => {
 
   test('a score that was left out stays what it was, and left out', async () => {
     await world.active('a', { face: 'native' });
-    await events.grade(before);
+    await events.grade(before.fleet());
     await world.fleet.lifecycle.void(key, 'a broken item');
-    for (const event of names) await events[event](before);
+    for (const event of names) await events[event](before.fleet());
     const { record, old } = await verdicts();
     expect(record).toMatchObject({ verdict: 'scored', score: 0.5, voidReason: 'a broken item' });
     expectOneVerdict(record, old);
@@ -120,7 +110,7 @@ describe.skipIf(release === null)('the release before cannot void, and', () => {
   });
 });
 
-describe.skipIf(release === null)('the release before gives no task less than it demands:', () => {
+describe.skipIf(!before.isThere)('the release before gives no task less than it demands:', () => {
   const ordinary = fakeEnvironment();
   const version2 = environmentVersion('version-2');
   const demanding = fakeEnvironment({ version: version2, demands: { memoryBytes: 'memory' } });
@@ -128,8 +118,8 @@ describe.skipIf(release === null)('the release before gives no task less than it
   test('it does not find an environment whose rows demand amounts, and finds the others', async () => {
     await world.fleet.environments.publish(ordinary);
     await world.fleet.environments.publish(demanding);
-    expect(await before.environments.load(demanding.version)).toBeNull();
-    const found = await before.environments.published();
+    expect(await before.fleet().environments.load(demanding.version)).toBeNull();
+    const found = await before.fleet().environments.published();
     expect(found.map(({ version }) => version)).toEqual([ordinary.version]);
   });
 
@@ -142,7 +132,7 @@ describe.skipIf(release === null)('the release before gives no task less than it
       image,
       amounts: { memoryBytes: 2 ** 31 },
     });
-    const { templates } = await before.environments.chosen(null);
+    const { templates } = await before.fleet().environments.chosen(null);
     const images = Object.fromEntries(templates.map(({ template, image: named }) => [template, named]));
     expect(images['imaged']).toEqual(image);
     expect(images['raised']).not.toEqual(image);

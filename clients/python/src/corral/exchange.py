@@ -66,8 +66,8 @@ class Asked:
     is_setup: bool = False
     """Whether it prepares the sandbox for the policy, and may run again in another one."""
     troubles: list[CorralError] = field(default_factory=list[CorralError])
-    """What stands in its way now, the latest last; empty while all is well. A caller that stops waiting then was not kept
-    waiting by the command."""
+    """What it has failed with since it last succeeded, oldest first. If a caller stops waiting while there is an entry, it was
+    not the command that took so long."""
 
 
 @dataclass(frozen=True, slots=True)
