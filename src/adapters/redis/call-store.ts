@@ -68,15 +68,19 @@ export function callStore(run: RunScript, setupBytesOfTenant: number): CallStore
     timeLeft: (key, rolloutMs) => ask('time-left', { key, rolloutMs }),
     list: async (key) => {
       const listed = itemsOf(await ask('list-calls', { key })).map((call) => callOf(call).summary);
-      return listed.sort((one, other) => one.startedAtMs - other.startedAtMs);
+      return listed.sort(byStart);
     },
     transcript: async (key) => {
       const { reply, texts } = await exchange('read-transcript', { key });
       const told = itemsOf(reply).map((call, index) => toldOf(call, texts[2 * index], texts[2 * index + 1]));
-      return told.sort((one, other) => one.summary.startedAtMs - other.summary.startedAtMs);
+      return told.sort((one, other) => byStart(one.summary, other.summary));
     },
   };
 }
+
+/** Calls of one millisecond by their ids, because Redis lists them in any order, and two gradings must read the same. */
+const byStart = (one: CallSummary, other: CallSummary): number =>
+  one.startedAtMs - other.startedAtMs || (one.call < other.call ? -1 : 1);
 
 function admitAsk(request: AdmitRequest, mostBytes: number) {
   const { key, call, sender, tool, digest, timeoutMs, idleMs, budget, activation, setup } = request;

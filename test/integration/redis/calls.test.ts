@@ -102,6 +102,16 @@ describe('an admission', () => {
     );
   });
 
+  test('of many calls at once lists them by start, and those of one millisecond by id', async () => {
+    await held(world.fleet, claimOf('a'));
+    const ids = Array.from({ length: 40 }, (_, index) => `call-${(index * 7) % 40}`);
+    for (const id of ids) await admit(id, { budget: null });
+    await world.step(1);
+    await admit('call-0-later', { budget: null });
+    const listed = await world.fleet.calls.list(keyOf('a'));
+    expect(listed.map(({ call }) => call)).toEqual([...ids.toSorted(), 'call-0-later']);
+  });
+
   test('of a settled call gets the stored answer', async () => {
     await world.active('a');
     const reply = await admit('call-1');
