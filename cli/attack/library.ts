@@ -155,7 +155,7 @@ export const attacks: readonly Attack[] = [
   },
   {
     name: 'everything-seen',
-    hole: 'whoever lists all that the sandbox shows is paid',
+    hole: 'an answer that lists all that the sandbox shows is paid',
     fix: 'grade with f1, or give recall a "most"',
     scripts: (target) =>
       target.run === null

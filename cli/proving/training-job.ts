@@ -5,7 +5,7 @@ import { TrainingJobAnswer } from '#src/protocol/native/environments.ts';
 import type { Connection } from '../gateway/connection.ts';
 import { askNative, heldS, type HttpAnswer, type HttpClient } from '../gateway/http-client.ts';
 
-// A gateway of the release before does not say the limits.
+// A gateway of the previous release does not say the limits.
 const TrainingJob = Type.Pick(TrainingJobAnswer, ['tools', 'grader', 'functions']);
 /** The exact `tools` and `grader` of a training job (null: the trainer's own), and the functions that the model is shown. */
 export type TrainingJob = Static<typeof TrainingJob>;

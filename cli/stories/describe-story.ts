@@ -110,7 +110,7 @@ function describeExplanation(explanation: Explanation, width: number): readonly 
     ...text(whose),
     ...(suspected === null ? [] : [indented(cut(`last command: ${lastCommand ?? 'unknown'}`, most))]),
     '',
-    'what the trainer was told',
+    'what the trainer got',
     ...describeTold(explanation.told).map(indented),
   ];
 }

@@ -17,7 +17,7 @@ export type RunStory = RunLine & {
   readonly missing: readonly Missing[];
   /** Null where only the event log is left. */
   readonly cost: RunCost | null;
-  /** Null if only the event log is left, which has no groups, or if the gateway is of the version before. */
+  /** Null if only the event log is left, which has no groups, or if the gateway is of the previous version. */
   readonly reward: RunReward | null;
 };
 

@@ -49,7 +49,7 @@ async function run(): Promise<number> {
   // A test starts a second cluster, with fake nodes, from inside this one, and another upgrades; nothing can be fetched there.
   await unlessInterrupted(ensurePrograms([...clusterPrograms, kwok], told), interrupted);
   if (all) {
-    told('images of the version before');
+    told('images of the previous version');
     await unlessInterrupted(buildPreviousImages(), interrupted);
   }
   const running = process.env[clusterVariable];

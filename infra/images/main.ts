@@ -1,6 +1,6 @@
 /**
  * `npm run images`: makes every image as an OCI archive and prints where it is and how large.
- * `npm run images -- --previous` makes those of the version before this one, for tests of upgrades.
+ * `npm run images -- --previous` makes those of the previous version, for tests of upgrades.
  * `npm run images -- --payload DIR --distribution DIR` only puts the images' files there, for the Dockerfile.
  */
 import { cp } from 'node:fs/promises';

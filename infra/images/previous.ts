@@ -9,7 +9,7 @@ import type { Image } from './oci/archive.ts';
 const run = promisify(execFile);
 
 /**
- * The images of the version before this one, for tests of upgrades: made from the commit that the file `previous` names, by
+ * The images of the previous version, for tests of upgrades: made from the commit that the file `previous` names, by
  * that commit's own catalogue. The file changes with each release.
  */
 export const previousNames = {

@@ -49,7 +49,7 @@ export async function checkGateways(
   if (older === 0) return;
   throw new Failure(
     'state_unavailable',
-    `${older} gateways of the release before are still here, and would grade this task with less than it demands; ` +
+    `${older} gateways of the previous release are still here, and would grade this task with less than it demands; ` +
       'try again when the upgrade is over',
     { evidence: { older_gateways: older } },
   );

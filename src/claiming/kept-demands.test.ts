@@ -17,7 +17,7 @@ test('that its disk is added to its memory is kept, too', () => {
   expect(demandedAmounts(keepDemands(null, amounts))).toEqual(amounts);
 });
 
-test('what the release before has kept has no amounts', () => {
+test('what the previous release has kept has no amounts', () => {
   expect(demandedAmounts('{"workdir":"/app"}')).toBeNull();
 });
 

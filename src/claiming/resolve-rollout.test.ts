@@ -133,7 +133,7 @@ test('what a task demands goes with the claim: a template of its own, how it is 
   expect(JSON.parse(claim?.needs ?? '')).toEqual({ workdir: '/app', amounts: { memoryBytes: 2 ** 31 } });
 });
 
-describe('while gateways of the release before are here, which would grade with less than a task demands', () => {
+describe('while gateways of the previous release are here, which would grade with less than a task demands', () => {
   const fresh = fakeEnvironment({ graderTemplate: fakeTemplate({ role: 'grader' }), pool: roomyPool });
   const met = { requirements: { sandbox: null, amounts: { memoryBytes: 2 ** 20 } } };
 

@@ -130,7 +130,7 @@ function gradeOf(leaf: Leaf<'command'>, answer: CallAnswer | 'running'): Command
   if (grade === undefined) throw brokenProtocol('its sandboxd says nothing of the score');
   if (grade.kind === 'survivors') return bad('broken', `${grade.count} processes could not be killed`);
   if (grade.kind === 'folder_failed') return withoutFolder(grade);
-  // What its grader made of that is nobody's: a sandboxd of a version before puts no such file there.
+  // What its grader made of that is nobody's: a sandboxd of an earlier version puts no such file there.
   if (leaf.readsRollout && grade.toldRollout !== true)
     throw graderFailed('its sandboxd is of a version that cannot show a grader the rollout', 'ENOSYS');
   return badEnding(leaf, answer) ?? scored(grade.score);

@@ -31,7 +31,7 @@ test.each([
   expect(log.lines).toEqual([]);
 });
 
-test('at four fifths summaries that a version before kept go first, then details, only as many as it takes, and it is said', async () => {
+test('at four fifths summaries that an earlier version kept go first, then details, only as many as it takes, and it is said', async () => {
   const { memory, asked, refused } = memoryOf(80, 100, [2, 3, 50]);
   const log = createFakeLog();
   await shedMemory(memory, log);

@@ -16,7 +16,7 @@ const dayMs = 24 * 60 * minuteMs;
 const repeatsMs = 40 * minuteMs;
 
 /**
- * What goes, in this order, by the life that it has left. A version before this one kept summaries for seven days. Details
+ * What goes, in this order, by the life that it has left. An earlier version kept summaries for seven days. Details
  * are for people, who have the event log, too. Then what repeats get, the oldest first: an answer without its call's summary is
  * found by nobody, so of one age that goes last. Whatever is gone, the rollout's line tells a repeat from a new call.
  */

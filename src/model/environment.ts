@@ -163,7 +163,7 @@ export type Environment = {
 
 /**
  * Whether rows complete its templates by more than the policy's image, or it has shared memory of another size. Processes of the
- * release before cannot do that, so it is published where they do not look: they would give a task less than it demands.
+ * previous release cannot do that, so it is published where they do not look: they would give a task less than it demands.
  */
 export function isNewToReleaseBefore({ template, graderTemplate, demands }: Environment): boolean {
   const hasShm = [template, graderTemplate].some((each) => each?.shmBytes !== undefined);
@@ -193,7 +193,7 @@ export type Tool = {
         readonly kind: 'command';
         /** Whole argv elements, or parts of one, may be `{argument}`; never a shell string that we spliced. */
         readonly argv: readonly string[];
-        /** Always empty: the release before this one reads it, and the digests of versions cover it. */
+        /** Always empty: the previous release reads it, and the digests of versions cover it. */
         readonly infrastructureExits?: readonly [];
         /** Absent: it depends on nothing outside of its sandbox. */
         readonly dependency?: Dependency;

@@ -77,7 +77,7 @@ async function examine(
   lastingMs: number,
   signal: AbortSignal,
 ): Promise<void> {
-  // What a version before has started is heard of late: whoever is asked, and destroyed, must be nobody's now.
+  // What an earlier version has started is heard of late: whoever is asked, and destroyed, must be nobody's now.
   const { sandbox } = stranger;
   if ((await tools.pool.known([sandbox])).has(sandbox)) return;
   const answer = await ask(tools, stranger, signal);

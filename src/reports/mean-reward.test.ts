@@ -43,6 +43,6 @@ test('without scores and infrastructure discards there is neither value', () => 
   expect(rewardOf({ discarded: 1, discards: { caller: 1 } })).toMatchObject({ mean: null, ifZeroed: null });
 });
 
-test('a discard of unknown blame, which a release before counted, leaves only the mean', () => {
+test('a discard of unknown blame, which an earlier release counted, leaves only the mean', () => {
   expect(rewardOf({ scored: 1, mean: 1, discarded: 1 })).toMatchObject({ mean: 1, ifZeroed: null });
 });

@@ -61,7 +61,7 @@ const harbor: Suite = {
   ],
 };
 
-/** The same tests with the version before. */
+/** The same tests with the previous version. */
 const before = (suite: Suite, version: string): Suite => ({
   ...suite,
   name: `${suite.name}-${version}`,

@@ -27,7 +27,7 @@ test('an author who follows the page is shown the hole, and has an environment t
     expect(stdout).toContain('{"messages":[{"role":"user","content":"The file auth.log');
     const [first, hole, second, attacks] = stdout.split(/^(?=ladder of |attacks on )/m).slice(1);
     expect(first).toMatch(
-      /whoever-is-first +naive +2 +0\.500[^]*last-of-all +good +2 +0\.750[^]*The rungs stand in order\./,
+      /first-in-the-log +naive +2 +0\.500[^]*last-of-all +good +2 +0\.750[^]*The rungs stand in order\./,
     );
     expect(hole).toMatch(/thousands-of-answers[^\n]*HOLE[^]*a hole was found/);
     expect(second).toMatch(/last-of-all +good +2 +0\.833[^]*The rungs stand in order\./);

@@ -42,7 +42,7 @@ export class FakeSandboxLink implements SandboxLink {
   readonly missing = new Set<string>();
   /** What of a task's needs is not met: in every sandbox, or by its id. */
   lacks: Lacks | null | ((sandbox: SandboxId) => Lacks | null) = null;
-  /** Sandboxes whose sandboxd is of the release before. */
+  /** Sandboxes whose sandboxd is of the previous release. */
   readonly older = new Set<SandboxId>();
   /** The calls of each confirmation, in order. */
   readonly confirmed: string[][] = [];

@@ -50,7 +50,7 @@ try {
     if (!args.includes('--cluster-only')) played.push(await play([...vitest, ...others], env));
     const onCluster = [join(repository, 'infra/cluster/test.ts'), 'vitest.release-cluster.config.ts'];
     if (!args.includes('--no-cluster')) {
-      say('images of the version before');
+      say('images of the previous version');
       await buildPreviousImages();
       played.push(await play(onCluster, env));
     }

@@ -24,7 +24,7 @@ export type InstalledBefore = {
   readonly remove: () => Promise<void>;
 };
 
-/** Installs the version before, as its commit has it: its chart, with its images and one environment. */
+/** Installs the previous version, as its commit has it: its chart, with its images and one environment. */
 export async function installVersionBefore(): Promise<InstalledBefore> {
   const cluster = await clusterOfTest();
   const { corral: services, sandboxd } = await buildPreviousImages();

@@ -226,7 +226,7 @@ function lossMoments({ spans }: OtlpReceiver): readonly Moment[] {
     .map(({ startMs }) => startMs);
   const [firstMs, lastMs] = [Math.min(...atMs), Math.max(...atMs)];
   const within = `${((lastMs - firstMs) / 1000).toFixed(1)} s`;
-  return [[firstMs, `${atMs.length} rollouts are told that their sandbox is lost, all within ${within}`]];
+  return [[firstMs, `${atMs.length} rollouts learn that their sandbox is lost, all within ${within}`]];
 }
 
 const timeline = (moments: readonly Moment[], cutMs: number): string =>

@@ -47,7 +47,7 @@ export const fleetKeys = {
   },
   wake: {
     type: 'channel',
-    what: 'the id of each wake-up, for gateways of the release before',
+    what: 'the id of each wake-up, for gateways of the previous release',
     life: '–',
     bound: '–',
   },
@@ -67,7 +67,7 @@ export const rolloutsKeys = {
       rest: '*rollout*',
       type: 'hash',
       what: '[the fields of an open rollout](#the-fields-of-an-open-rollout); once it is over, [a line](#the-line-of-a-rollout-that-is-over)',
-      life: '40 min and its hard life after its close; a day and 40 min where a version before opened it',
+      life: '40 min and its hard life after its close; a day and 40 min where an earlier version opened it',
       bound: 'evidence 1 KB each, at most four of them; a line is half a KB, and 5 B for each call',
     },
     {
@@ -102,7 +102,7 @@ export const rolloutsKeys = {
   rows: {
     rest: '*tenant*',
     type: 'zset',
-    what: 'its rows by when the last reader is over for certain: what a version before left is released then',
+    what: 'its rows by when the last reader is over for certain: what an earlier version left is released then',
     life: 'like `row:`',
     bound: 'rows of open rollouts',
   },
@@ -116,7 +116,7 @@ export const rolloutsKeys = {
   ownRow: {
     rest: '*rollout*',
     type: 'string',
-    what: 'the dataset row of a rollout that a version before opened',
+    what: 'the dataset row of a rollout that an earlier version opened',
     life: 'until closed',
     bound: '1 MB',
   },
@@ -145,7 +145,7 @@ export const rolloutsKeys = {
     rest: '*rollout*',
     type: 'hash',
     what: 'dispatched call → when it was dispatched, and the ids of the tries that may send it',
-    life: 'until settled, withdrawn or closed; a day where a version before ended it',
+    life: 'until settled, withdrawn or closed; a day where an earlier version ended it',
     bound: 'like `in-flight`, 8 B a try',
   },
   callDeadlines: {
@@ -191,7 +191,7 @@ export const rolloutsKeys = {
   },
   setups: {
     type: 'zset',
-    what: 'rollouts with `setup:`, by when they are over for certain: what a version before has ended is released then',
+    what: 'rollouts with `setup:`, by when they are over for certain: what an earlier version has ended is released then',
     life: 'like `setup:`',
     bound: 'open rollouts',
   },

@@ -109,7 +109,7 @@ export const environmentsKeys = {
   newEnvironment: {
     rest: '*version*',
     type: 'string',
-    what: 'the same of environments that the release before must not use: it would give a task less than it demands',
+    what: 'the same of environments that the previous release must not use: it would give a task less than it demands',
     life: 'like `environment:`',
     bound: '–',
   },

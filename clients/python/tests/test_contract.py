@@ -168,7 +168,7 @@ def test_a_cancel_says_whether_the_call_had_begun(document: Any):
     schema = schema_of(operation(document, routes.CANCEL)["responses"]["202"])
     assert {"began", "waiting"} <= set(schema["required"])
     assert read_cancelled({**example(schema), "began": False}) == Cancelled(began=False, waiting=True)
-    # A gateway of the version before.
+    # A gateway of the previous version.
     assert read_cancelled({"call_id": "c", "state": "cancelling"}) == Cancelled(began=True, waiting=False)
 
 

@@ -82,7 +82,7 @@ async def is_graded(one: Stranger, rollout: corral.Rollout) -> bool:
         (cancelled(RUNS), True),
         # The fleet had only just got it: no way out of a low score for a policy that calls without a pause.
         (cancelled(Cancelled(began=False, waiting=False)), True),
-        # Of a gateway of the version before.
+        # Of a gateway of the previous version.
         (answer(202, {"call_id": "c", "state": "cancelling"}), True),
         (failure("unknown_call", 404, blame="caller", retryable=False), False),
         # It is unknown: the gateway is away, which is the infrastructure's; or the sandbox, which its policy may have starved.

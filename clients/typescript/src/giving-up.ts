@@ -38,7 +38,7 @@ export const isKeptWaiting = ({ began, waiting }: Cancelled, waitedMs: number): 
   !began && (waiting || waitedMs >= admittedWithinMs);
 
 function toReason(error: CorralError, waitedMs: number): CorralError | null {
-  // A gateway of the version before knows no call that has not begun.
+  // A gateway of the previous version knows no call that has not begun.
   if (error.code === 'unknown_call') return neverBegan(waitedMs);
   const isLost = error instanceof Unavailable || error instanceof Discarded;
   // A sandbox that does not answer while it runs a command may have been starved by it.

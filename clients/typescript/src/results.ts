@@ -112,7 +112,7 @@ export function readCall(body: Json): CallResult {
 /** Whether a call that was given up had begun, and whether its rollout still waits for a sandbox. */
 export type Cancelled = { readonly began: boolean; readonly waiting: boolean };
 
-/** A gateway of the version before cancels only what has begun, and does not say so. */
+/** A gateway of the previous version cancels only what has begun, and does not say so. */
 export const readCancelled = (body: Json): Cancelled => ({
   began: field({ began: true, ...body }, 'began', isFlag),
   waiting: field({ waiting: false, ...body }, 'waiting', isFlag),

@@ -7,7 +7,7 @@ export type Route = {
   readonly purpose: Purpose;
   /** Whether the gateway holds the request while it waits or works, for as long as `wait_s` says. */
   readonly isHeld: boolean;
-  /** Whether a gateway of the release before does not have it. */
+  /** Whether a gateway of the previous release does not have it. */
   readonly isNew?: boolean;
 };
 

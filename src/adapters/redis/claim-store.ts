@@ -71,7 +71,7 @@ function listenToWakeUps(
     last = said.key;
     listener(said.key, said.wakeUp);
   });
-  // After each message comes its id for the release before. An id without a message is of that release.
+  // After each message comes its id for the previous release. An id without a message is of that release.
   const stopOld = messages.listen(keys('wake'), (id) => {
     if (id !== last) listener(id as RolloutKey, { kind: 'unknown' });
     last = null;

@@ -61,7 +61,7 @@ function chosenOf({ template, version, choice }: Listed) {
 type Listed = { readonly template: string; readonly version: string; readonly choice: string };
 
 /**
- * A choice of nothing but an image is the image itself, as controllers of the release before read it. They make another template of
+ * A choice of nothing but an image is the image itself, as controllers of the previous release read it. They make another template of
  * every other choice, and leave it to newer controllers.
  */
 function writeChoice({ image, amounts, role }: Choice): string {

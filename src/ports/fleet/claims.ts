@@ -84,7 +84,7 @@ export interface ClaimStore {
     environment: EnvironmentName,
     newest: EnvironmentVersion,
   ): Promise<EnvironmentVersion>;
-  /** How many gateways are here that would grade a rollout without the amounts that its task demanded: those of the release before. */
+  /** How many gateways are here that would grade a rollout without the amounts that its task demanded: those of the previous release. */
   olderGateways(): Promise<number>;
   /** The waiting rollout with the sandbox of a wake-up; null if the grant is not newer than the record. */
   granted(waiting: RolloutRecord, grant: Grant): RolloutRecord | null;

@@ -9,7 +9,7 @@ export type GroupReport = {
   readonly n: number;
   readonly scored: number;
   readonly discarded: number;
-  /** Discards by blame. One that a release before this one counted has none. */
+  /** Discards by blame. One that an earlier release counted has none. */
   readonly discards: Readonly<Partial<Record<Blame, number>>>;
   /** Scores that were left out: neither in `scored` nor in what follows. */
   readonly voided: number;

@@ -13,7 +13,7 @@ export type ProcessWord = {
   readonly host: string;
   readonly pid: number;
   readonly version: string;
-  /** Of a gateway: it is in fleet state's list of gateways, which the release before does not have. */
+  /** Of a gateway: it is in fleet state's list of gateways, which the previous release does not have. */
   readonly isListed?: true;
   /** How long it has run. */
   readonly ageMs: number;
@@ -24,7 +24,7 @@ export type ProcessWord = {
   readonly atMost: Readonly<Record<string, number>>;
   /** What it told the event log in the last {@link verdictsOfMs}. */
   readonly verdicts: VerdictCounts;
-  /** It gives graders what tasks demanded. The release before does not, and does not have this field. */
+  /** It gives graders what tasks demanded. The previous release does not, and does not have this field. */
   readonly knowsDemands?: true;
 };
 

@@ -33,7 +33,7 @@ const GroupLine = Type.Object(
     n: Type.Number(),
     scored: Type.Number(),
     discarded: Type.Number(),
-    /** Scores that were left out of the figures. A gateway of the version before does not say. */
+    /** Scores that were left out of the figures. A gateway of the previous version does not say. */
     voided: Type.Optional(Type.Number()),
     mean: nullable(Type.Number()),
     best: nullable(Type.Number()),
@@ -44,7 +44,7 @@ const GroupLine = Type.Object(
 
 /**
  * The mean reward of groups, and the number of their discards by blame. `reward_if_zeroed` is the mean with each infrastructure
- * discard as a 0; only a key of scope `admin` gets it, because it is no reward. A gateway of the version before has none of them.
+ * discard as a 0; only a key of scope `admin` gets it, because it is no reward. A gateway of the previous version has none of them.
  */
 const rewardFields = {
   mean: Type.Optional(nullable(Type.Number())),
@@ -86,7 +86,7 @@ export const RunAnswer = Type.Object(
     ...rewardFields,
     waves: Type.Array(WaveLine),
     groups: Type.Array(GroupLine),
-    /** Groups of its oldest items, for which there is no room. A gateway of the version before leaves out none. */
+    /** Groups of its oldest items, for which there is no room. A gateway of the previous version leaves out none. */
     groups_left_out: Type.Optional(Type.Number()),
     /** Of sandboxes that its rollouts held, of those that are over, by what became of them. */
     sandbox_seconds: Type.Object({

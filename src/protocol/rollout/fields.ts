@@ -206,7 +206,7 @@ export const rolloutFields = {
   state: { ...word((text) => text as RolloutState), over: 'always', view: 'state' },
   /** Why it closed: finished, deleted, scored, superseded, run closed, idle, hard life. */
   closedBy: { ...wordOrNull(String), over: 'always', view: 'closed_by' },
-  /** Decided by lib/verdict.lua alone, which also reads what the release before has written. */
+  /** Decided by lib/verdict.lua alone, which also reads what the previous release has written. */
   verdict: { ...word((text) => text as RolloutVerdict), over: 'always' },
   /** When that was decided. Scripts' callers receive it when a replica of Redis has it. */
   decidedAtMs: { ...timeOrNull, apart: 'in_verdict' },
@@ -220,7 +220,7 @@ export const rolloutFields = {
   discarded: { ...wordOrNull(String), apart: 'in_verdict' },
   /** The mark of that, which outlives the rest of it. */
   suspected: { ...wordOrNull(String), apart: 'in_verdict', over: 'always' },
-  /** The same for the release before: its code, and a taint that bars the rollout there. */
+  /** The same for the previous release: its code, and a taint that bars the rollout there. */
   discard: { ...wordOrNull(String), apart: 'in_verdict', over: 'always' },
   taintCode: { ...wordOrNull(String), apart: 'in_verdict', over: 'always' },
   taintCause: { ...wordOrNull(String), apart: 'in_verdict', over: 'always' },

@@ -10,7 +10,7 @@ test('a label is read back as it was written, without what the rollout has none 
   expect(label).not.toHaveProperty('heals');
 });
 
-test('of a sandbox in which set-up was replayed the release before finds no label, and this one does', () => {
+test('of a sandbox in which set-up was replayed the previous release finds no label, and this one does', () => {
   const text = labelText({ ...told, heals: 2 });
   expect(JSON.parse(text)).not.toHaveProperty('environment');
   expect(parseLabel(text)).toMatchObject({ environment: told.environment, heals: 2 });

@@ -11,7 +11,7 @@ export type RolloutLabel = Readonly<Static<typeof RolloutLabel>>;
 const HealedLabel = Type.Object({ healed: Type.Unknown() });
 
 /**
- * Without what the rollout has none of. Where set-up is replayed the label stands one level deeper: the release before would take
+ * Without what the rollout has none of. Where set-up is replayed the label stands one level deeper: the previous release would take
  * such a sandbox for whole after half a replay, and finds no label there.
  */
 export function labelText(told: Told): string {

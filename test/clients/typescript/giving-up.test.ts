@@ -40,7 +40,7 @@ describe('a deadline of the trainer that ends while a call is held', () => {
   it.each<[string, Said]>([
     ['its rollout waits in line', waits],
     [
-      'the gateway, of the version before, knows no such call',
+      'the gateway, of the previous version, knows no such call',
       failure('unknown_call', 404, { blame: 'caller', retryable: false }),
     ],
     ['fleet state is away', failure('state_unavailable', 503)],
@@ -57,7 +57,7 @@ describe('a deadline of the trainer that ends while a call is held', () => {
   it.each<[string, Said]>([
     ['its command had begun', cancelled({ began: true, waiting: false })],
     ['the fleet had only just got it', cancelled({ began: false, waiting: false })],
-    ['the gateway, of the version before, says only that it cancels', cancelled({})],
+    ['the gateway, of the previous version, says only that it cancels', cancelled({})],
     ['its sandbox does not answer', failure('sandboxd_unreachable', 503, { admitted: 'yes' })],
   ])('is the policy’s own if %s', async (_situation, toCancel) => {
     await using one = await stranger(holding('/exec', toCancel));

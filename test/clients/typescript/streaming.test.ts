@@ -186,7 +186,7 @@ describe('a followed command of the TypeScript client', () => {
     expect(await read(rollout.stream('make'))).toBe('one');
   });
 
-  it('meets a gateway of the release before in an upgrade, which is not a mistake of the job', async () => {
+  it('meets a gateway of the previous release in an upgrade, which is not a mistake of the job', async () => {
     const older = failure('invalid_request', 400, { blame: 'caller', retryable: false });
     const replies = [older, stdin(1)];
     const connections = following(older, older, streamed(output(0, 'one'), end));
@@ -203,7 +203,7 @@ describe('a followed command of the TypeScript client', () => {
     await expect(other.stream('cat').start()).rejects.toThrow(Misuse);
   });
 
-  it('takes no open stdin in a sandbox of the release before, and there is no score', async () => {
+  it('takes no open stdin in a sandbox of the previous release, and there is no score', async () => {
     const older = failure('sandboxd_unreachable', 503, { retryable: false });
     await using one = await stranger((line) => (line.includes('/exec') ? older : opened));
     await using rollout = rolloutAt(one.url);

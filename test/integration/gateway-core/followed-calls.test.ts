@@ -118,7 +118,7 @@ test('stdin is taken once, and not after the command has ended', async () => {
   expect(await give(4, 'e')).toMatchObject({ open: false });
 });
 
-test('a sandbox of the release before gets no command with open stdin, and all others', async () => {
+test('a sandbox of the previous release gets no command with open stdin, and all others', async () => {
   const { world, sandbox, done, begin, follow } = await started();
   await using _ = world;
   done.resolve();

@@ -245,7 +245,7 @@ test('a grader is not held up by templates of which no sandbox stands', async ()
   expect((await reserve([...rows, graders]))?.template).toBe(raised);
 });
 
-describe('an environment that the release before must not use', () => {
+describe('an environment that the previous release must not use', () => {
   const environment = fakeEnvironment({
     version: environmentVersion('demanding-1'),
     demands: { memoryBytes: 'memory' },
@@ -268,7 +268,7 @@ describe('an environment that the release before must not use', () => {
   });
 });
 
-test('gateways of the release before are counted while they are heard', async () => {
+test('gateways of the previous release are counted while they are heard', async () => {
   const word = {
     kind: 'gateway',
     host: 'a',

@@ -295,7 +295,7 @@ test('a Redis that has forgotten its gateways does not take the next one for the
   expect(await next.keep('b')).toMatchObject({ lost: [{ key: keyOf('x') }] });
 });
 
-test('a gateway of the release before, which only tells that it is there, counts as one that listens', async () => {
+test('a gateway of the previous release, which only tells that it is there, counts as one that listens', async () => {
   const word = {
     kind: 'gateway',
     host: 'h',

@@ -12,7 +12,7 @@ const all = () => world.fleet.pool.known();
 /** More than one portion, so that a reading does not go through all of them. */
 const many = 300;
 
-/** What a version before does: it changes sandboxes, and tells no move. */
+/** What an earlier version does: it changes sandboxes, and tells no move. */
 async function silently(work: () => Promise<unknown>): Promise<void> {
   const kept = await world.redis.dumpBuffer(key('moved'));
   const moves = await world.redis.hgetall(key('moves'));
@@ -42,7 +42,7 @@ test('a reading of a fleet in which nothing happens tells a portion, however lar
   expect(next.sandboxes.length).toBeLessThan(many / 2);
 });
 
-test('what a version before has moved without saying so is known after a turn, and what it has forgotten is', async () => {
+test('what an earlier version has moved without saying so is known after a turn, and what it has forgotten is', async () => {
   const names = (await world.supply(many)).map(sandboxId);
   const known = reader();
   await known.read();

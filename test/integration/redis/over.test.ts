@@ -220,7 +220,7 @@ describe('a line lives', () => {
     expect(left).toEqual([hashOf()]);
   });
 
-  test('a day and 40 minutes where a version before opened the rollout', async () => {
+  test('a day and 40 minutes where an earlier version opened the rollout', async () => {
     await world.active('a');
     await world.redis.hdel(hashOf(), 'hardLifeMs');
     await finish();

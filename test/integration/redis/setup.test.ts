@@ -560,7 +560,7 @@ describe('what is kept', () => {
     expect([discarded?.code, healing]).toEqual([code, null]);
   });
 
-  test('of a rollout that the release before has ended is released an hour after its life, by a controller', async () => {
+  test('of a rollout that the previous release has ended is released an hour after its life, by a controller', async () => {
     await setUp('s1');
     await world.redis.del(keyNames('rollout', key));
     await world.step(4 * 60 * minute);

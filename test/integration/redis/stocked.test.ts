@@ -68,7 +68,7 @@ test('templates whose sandboxes are gone are counted no more', async () => {
   expect(await world.redis.smembers(keys('stocked'))).toEqual([heavy]);
 });
 
-test('sandboxes that a controller of the release before has begun count as soon as the pools are counted', async () => {
+test('sandboxes that a controller of the previous release has begun count as soon as the pools are counted', async () => {
   const targets = poolOf(1);
   for (const rollout of ['a', 'b']) {
     await wait(rollout);

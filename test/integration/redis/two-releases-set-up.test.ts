@@ -54,7 +54,7 @@ async function replay() {
 
 const discards = async () => (await world.fleet.reports.run(tenant, runId('run-1')))?.discarded;
 
-describe.skipIf(!before.isThere)('with a gateway and a controller of the release before', () => {
+describe.skipIf(!before.isThere)('with a gateway and a controller of the previous release', () => {
   test('a call that the old gateway has sent ends set-up: a mark is refused, and a loss is one', async () => {
     const rollout = await setUp();
     expect(await before.fleet().calls.admit(admitOf(rollout, 'c1'))).toMatchObject({ kind: 'dispatch' });

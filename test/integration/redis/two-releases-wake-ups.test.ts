@@ -17,7 +17,7 @@ const heardByNew = () =>
 
 const heardByOld = () => new Promise<string>((resolve) => before.fleet().claims.onWake(resolve));
 
-describe.skipIf(!before.isThere)('with processes of the release before', () => {
+describe.skipIf(!before.isThere)('with processes of the previous release', () => {
   test('a grant by the new one wakes gateways of both, and the new one needs no claim', async () => {
     await world.fleet.claims.claim(claimOf('a'));
     const [byNew, byOld] = [heardByNew(), heardByOld()];

@@ -58,7 +58,7 @@ async function verdicts() {
   return { record, old: { bar: taint ?? null, discard: discard ?? null, score: score ?? null } };
 }
 
-describe.skipIf(!before.isThere)('with a gateway and a controller of the release before', () => {
+describe.skipIf(!before.isThere)('with a gateway and a controller of the previous release', () => {
   test.each(pairs)('$first by the $one one, then $second by the $other one: one verdict', async (pair) => {
     await world.active('a', { face: 'native' });
     await events[pair.first](fleetOf[pair.one]());
@@ -88,7 +88,7 @@ describe.skipIf(!before.isThere)('with a gateway and a controller of the release
   });
 });
 
-describe.skipIf(!before.isThere)('the release before cannot void, and', () => {
+describe.skipIf(!before.isThere)('the previous release cannot void, and', () => {
   test('what was voided stays a discard through every event of it', async () => {
     await world.active('a', { face: 'native' });
     await world.fleet.lifecycle.void(key, 'a broken item');
@@ -110,7 +110,7 @@ describe.skipIf(!before.isThere)('the release before cannot void, and', () => {
   });
 });
 
-describe.skipIf(!before.isThere)('the release before gives no task less than it demands:', () => {
+describe.skipIf(!before.isThere)('the previous release gives no task less than it demands:', () => {
   const ordinary = fakeEnvironment();
   const version2 = environmentVersion('version-2');
   const demanding = fakeEnvironment({ version: version2, demands: { memoryBytes: 'memory' } });

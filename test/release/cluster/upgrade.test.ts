@@ -19,7 +19,7 @@ afterAll(async () => {
   await images.stop();
 });
 
-test('an upgrade from the version before to the published chart under load loses nothing: every rollout is scored', async () => {
+test('an upgrade from the previous version to the published chart under load loses nothing: every rollout is scored', async () => {
   const { corral, gatewayImages } = installed;
   const image = `${release().registry}/corral:${release().version}`;
   await underLoad(corral, async () => {
@@ -28,7 +28,7 @@ test('an upgrade from the version before to the published chart under load loses
     await expect.poll(gatewayImages).toEqual(new Set([image]));
     const tookS = (performance.now() - startedMs) / 1000;
     process.stdout.write(
-      `helm upgrade: the last gateway of the version before left after ${tookS.toFixed(0)} s\n`,
+      `helm upgrade: the last gateway of the previous version left after ${tookS.toFixed(0)} s\n`,
     );
   });
 });

@@ -43,14 +43,14 @@ const plantedBugsByName = {
     'if true then forgetRow',
   ),
   'a line forgets its score': replacing("'score', 'suspected'", "'suspected'"),
-  'a line ends with what stands beside it': replacing(
+  'a line ends with its neighbors': replacing(
     'local lifeMs = timing.keptForRepeatsMs + (hardLifeMs or aDayMs)',
     'local lifeMs = timing.keptForRepeatsMs',
   ),
   'the journal is forgotten between two tries': { makeDaemon: forgetsItsJournal },
   'a taint is not written': replacing('ask.taint and Ending.taint(id, ask.taint)', 'false'),
   'a tool’s word of its backend is believed without a probe': { gateway: believesTheExit },
-  'a failed probe is taken for a good one': { gateway: heedsNoProbe },
+  'a failed probe counts as good': { gateway: heedsNoProbe },
   'a taint is lost when the state changes': replacing(
     "'verdict', 'discarded', 'discarded', cjson.encode(discarded), 'discard', what.code)",
     "'verdict', 'open')",
@@ -60,7 +60,7 @@ const plantedBugsByName = {
   'waiting is charged to the command': { gateway: chargesTheWait },
   'a score does not ask whether its sandbox is still there': { gateway: seesEverything },
   'a call that was never sent taints its rollout': { gateway: taintsTheUnsent },
-  'a lease is renewed by nobody': replacing(
+  'a lease is never renewed': replacing(
     "write(id, 'leaseUntilMs', untilMs)\n  redis.call('ZADD', key.leases,",
     "untilMs = nowMs + 1000\n  redis.call('ZADD', key.leases,",
   ),
@@ -108,7 +108,7 @@ const plantedBugsByName = {
     "redis.call('ZREM', key.starts, sandbox)\n",
     "if redis.call('HGET', key.sandbox .. sandbox, 'boot') then redis.call('ZREM', key.starts, sandbox) end\n",
   ),
-  'a stale replica is taken for the Redis that it copied': replacing(
+  'a stale replica counts as the Redis that it copied': replacing(
     "if redis.call('GET', key.redis) ~= ARGV[1] then",
     "if not redis.call('GET', key.redis) then",
     "if redis.call('GET', key.redis) == redisRun then return nil end\n  local rows",
@@ -116,7 +116,7 @@ const plantedBugsByName = {
   ),
   'half of what a judge says is a score': { judge: readsOn },
   'a judge that gives no score gives a zero': { gateway: failedJudgeIsZero },
-  'a judge that refuses everybody gives a score': { judge: believesRefusals },
+  'a judge that refuses every key gives a score': { judge: believesRefusals },
   'a rollout that broke its sandbox is discarded': replacing(
     'if brokenReason and dispatched and not isSetupsDoing then',
     'if false then',
@@ -136,7 +136,7 @@ const plantedBugsByName = {
     'if leaseMs then Rollout.leaseUntil(id, leaseMs + gapMs, hardEndMs) end',
     '',
   ),
-  'a call is told to a grader in the words of another': replacing(
+  'a grader reads the texts of another call': replacing(
     "texts['a ' .. call] or",
     "texts['a ' .. flat[1]] or",
   ),
@@ -163,7 +163,7 @@ const plantedBugsByName = {
     "broken = { score = 'scored',",
     "broken = { expire = 'discarded', score = 'scored',",
   ),
-  'a grant is told to nobody who reads what moved': replacing('Sandbox.movedAll(granted)', ''),
+  'a grant is missing from what moved': replacing('Sandbox.movedAll(granted)', ''),
   'the loss of a grader’s sandbox is the loss of its rollout': replacing(
     '-- What the policy left behind did it, as it ran under its grader',
     "if Rollout.isGrader(id) then Ending.lose(Rollout.rolloutOf(id), cause, evidence, false) return { kind = 'none' } end\n  --",

@@ -26,8 +26,7 @@ export function judgePost({ scheduler, faults, chance, refused, misled }: JudgeW
     return true;
   };
   const isMisled = (rollout: string) => {
-    if (strikes('judge_misled', 'the judge refuses everybody here from now on', rollout, 0.1))
-      misled.add(rollout);
+    if (strikes('judge_misled', 'the judge refuses every key from now on', rollout, 0.1)) misled.add(rollout);
     return misled.has(rollout);
   };
   const refuses = (rollout: string) => {

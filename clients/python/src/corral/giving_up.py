@@ -44,7 +44,7 @@ def is_kept_waiting(found: Cancelled, waited_s: float) -> bool:
 
 
 def _reason_of(error: CorralError, waited_s: float) -> CorralError | None:
-    # A gateway of the version before knows no call that has not begun.
+    # A gateway of the previous version knows no call that has not begun.
     if error.code == "unknown_call":
         return never_began(waited_s)
     # A sandbox that does not answer while it runs a command may have been starved by it.

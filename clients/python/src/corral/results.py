@@ -202,7 +202,7 @@ def read_limits(body: Json) -> Limits:
 
 
 def read_cancelled(body: Json) -> Cancelled:
-    # A gateway of the version before cancels only what has begun, and does not say so.
+    # A gateway of the previous version cancels only what has begun, and does not say so.
     return Cancelled(_optional(_bool, body, "began") is not False, _optional(_bool, body, "waiting") is True)
 
 

@@ -17,7 +17,7 @@ class Route:
     is_held: bool = False
     """Whether the gateway holds the request while it waits or works, for as long as `wait_s` says."""
     is_new: bool = False
-    """Whether a gateway of the release before does not have it."""
+    """Whether a gateway of the previous release does not have it."""
 
     def at(self, **values: str) -> str:
         """The address with these values in it. Ids may hold slashes, and a file's path none but its own."""

@@ -115,7 +115,7 @@ script('admit', function(ask, texts, redisRun)
   if barred then return { kind = 'barred', rollout = Record.read(id), code = barred, admitted = 'no' } end
   if setup and Setup.isOver(id) then return { kind = 'setup_over' } end
   if verdict == 'broken' then return { kind = 'broken', rollout = Record.read(id) } end
-  -- A controller of the release before took it for begun when Redis was replaced.
+  -- A controller of the previous release took it for begun when Redis was replaced.
   if has.healing and state == 'active' then
     state = 'claimed'
     Rollout.write(id, 'state', state)

@@ -1,7 +1,7 @@
 -- requires: rollout
 -- Versions of environments, and catalogs: what each process' folder of them holds.
 
--- Environments that the release before must not use are where it does not look. Each place is the prefix of their keys and the
+-- Environments that the previous release must not use are where it does not look. Each place is the prefix of their keys and the
 -- zset of their versions.
 local places = { { key.environment, key.environments }, { key.newEnvironment, key.newEnvironments } }
 

@@ -13,7 +13,7 @@ end)
 -- still, or its machine is lost and its connection lasts longer.
 script('begin-gateway', function(ask)
   local decidesSinceMs = Gateway.read(ask.gateway).decidesSinceMs or nowMs
-  -- After an outage, gateways of the release before have not reported yet. An empty fleet has nothing to lose.
+  -- After an outage, gateways of the previous release have not reported yet. An empty fleet has nothing to lose.
   local isEarly = redis.call('ZCARD', key.leases) > 0 and nowMs - decidesSinceMs < timing.gatewayReturnMs
   local hasOther, isUnsure = Gateway.isOlderHeard(), isEarly
   for other, has in pairs(Gateway.allConnected()) do

@@ -26,7 +26,7 @@ export const reports = {
         n: number,
         scored: number,
         discarded: number,
-        /** Discards by code. One that a release before this one counted is not here. */
+        /** Discards by code. One that an earlier release counted is not here. */
         codes: Type.Record(Type.String(), Type.Integer()),
         voided: number,
         mean: number,

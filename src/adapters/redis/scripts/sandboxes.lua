@@ -11,7 +11,7 @@ reading('known-sandboxes', function(ask)
   return rows
 end)
 
--- What has moved since a place, and a portion of all sandboxes in turn: a version before tells no moves.
+-- What has moved since a place, and a portion of all sandboxes in turn: an earlier version tells no moves.
 -- `place`: the one that the last reading gave, or empty; the portion may be 0. A place of another Redis, of one that was written back
 -- since, or too long ago begins again: who reads on from here to the end of the turn has seen all.
 reading('moved-sandboxes', function(ask, _, redisRun)

@@ -147,7 +147,7 @@ script('tell-presence', function(ask)
   keepWord(key.processes, key.processesHeard, ask.process, ask.word, ask.keptMs, ask.most)
 end)
 
--- How many gateways of the release before are here: they would grade a rollout without the amounts that its task demanded. One that
+-- How many gateways of the previous release are here: they would grade a rollout without the amounts that its task demanded. One that
 -- has not said anything for `silentMs` is gone.
 reading('older-gateways', function(ask)
   local older = 0

@@ -15,7 +15,7 @@ afterAll(() => installed.remove());
 const endsWithinMs = 780_000;
 
 test(
-  'upgraded from the version before and rolled back under load: every rollout is scored, every answer is 200',
+  'upgraded from the previous version and rolled back under load: every rollout is scored, every answer is 200',
   { timeout: endsWithinMs },
   async () => {
     const { corral, gatewayImages } = installed;

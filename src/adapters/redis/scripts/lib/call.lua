@@ -31,9 +31,9 @@ end
 
 -- The tries that may send a call: a set of ids, one of each try of a gateway, as text behind the time at which the call was
 -- dispatched. A try that has surely not sent it removes its id, and may do so again. With the last try the call is withdrawn.
--- Position 4 counts them. The release before only counts: it adds tries without an id and removes any, so the count is what decides.
+-- Position 4 counts them. The previous release only counts: it adds tries without an id and removes any, so the count is what decides.
 -- A set of an earlier time is left from a call that it withdrew or closed.
-local sendersKeptMs = 24 * 3600 * 1000 -- no rollout lives longer; for keys that the release before does not delete
+local sendersKeptMs = 24 * 3600 * 1000 -- no rollout lives longer; for keys that the previous release does not delete
 
 local function readSenders(id, call, summary)
   local startedAtMs, ids = string.match(redis.call('HGET', key.senders .. id, call) or '', '^(%d+)(.*)$')

@@ -67,7 +67,7 @@ local function allConnected()
   return states
 end
 
--- Whether a gateway of the release before this one has reported within seconds: it has no channel.
+-- Whether a gateway of the previous release has reported within seconds: it has no channel.
 local function isOlderHeard()
   for _, process in ipairs(redis.call('ZRANGEBYSCORE', key.processesHeard, nowMs - Outage.inTouchMs, '+inf')) do
     local word = cjson.decode(redis.call('HGET', key.processes, process) or '{}')

@@ -5,7 +5,7 @@
 
 local aDayMs = 24 * 3600 * 1000 -- no rollout lives longer
 
--- `fieldsOver` of the table of fields: a version before this one reads those of a record that are never empty. Each is short,
+-- `fieldsOver` of the table of fields: an earlier version reads those of a record that are never empty. Each is short,
 -- or it would cost its hash the packing that Redis has for short ones.
 local packedBytes = 64 -- the longest value that Redis packs
 

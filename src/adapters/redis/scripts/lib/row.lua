@@ -1,7 +1,7 @@
 -- requires: rollout
 -- Dataset rows. Rollouts of one group have the same one, so a tenant's row is kept once, under its digest, while any
 -- rollout that names it in its field `row` is open; what a tenant's rows hold together is counted, for there is a bound.
--- A version before this one keeps a row for each rollout (`ownRow`), and knows of no other. While it is replaced, either
+-- An earlier version keeps a row for each rollout (`ownRow`), and knows of no other. While it is replaced, either
 -- may open, read and end what the other has opened.
 
 local function rowName(id, digest)
@@ -51,7 +51,7 @@ local function giveBack(id)
   if redis.call('EXISTS', key.rowReaders .. name) == 0 then forgetRow(Rollout.tenantOf(id), digest) end
 end
 
--- What was not given back, because a version before this one ended its reader, is over when the hard life of the last
+-- What was not given back, because an earlier version ended its reader, is over when the hard life of the last
 -- reader is, with time to spare.
 local rowSpareMs = 3600 * 1000
 local rowsLetGoOf = 20

@@ -9,13 +9,13 @@
 --               that was replayed
 --   setup-sent: call → what to send again, opaque here
 -- `dispatched` of its record is `setup` until a call without the mark is dispatched: whether the policy may have acted.
--- While a rollout heals, `healing` of its record has the cause of the loss. The release before this one would run calls in a sandbox
+-- While a rollout heals, `healing` of its record has the cause of the loss. The previous release would run calls in a sandbox
 -- without the set-up, so it finds a taint in the form that it reads.
 
 local bytesMost = 16 * 1024 * 1024 -- of one rollout
 local stepsMost, tookMostMs = 256, 5 * 60 * 1000 -- a replay takes as long again, and its rollout waits for it
 local replaysMost = 3 -- what breaks each of its sandboxes may be the set-up itself
-local spareMs = 3600 * 1000 -- beyond the hard life of a rollout that a version before has ended
+local spareMs = 3600 * 1000 -- beyond the hard life of a rollout that an earlier version has ended
 local letGoAtOnce = 20
 
 local function uncount(tenant, bytes)
@@ -30,7 +30,7 @@ local function forget(id)
   redis.call('ZREM', key.setups, id)
 end
 
--- What a version before this one has ended without knowing of it.
+-- What an earlier version has ended without knowing of it.
 local function letGoOfOld()
   local over = redis.call('ZRANGEBYSCORE', key.setups, '-inf', nowMs, 'LIMIT', 0, letGoAtOnce)
   for _, id in ipairs(over) do forget(id) end
@@ -119,7 +119,7 @@ local function noteUnsent(id, call, summary)
   end
 end
 
--- Whether a call has come that is no set-up, also one that ran nothing. All calls are counted, because the release before marks none.
+-- Whether a call has come that is no set-up, also one that ran nothing. All calls are counted, because the previous release marks none.
 local function isOver(id)
   local marks, unsent = redis.call('HGET', key.setup .. id, 'marks'), Rollout.read(id, 'unsent')
   return redis.call('HLEN', key.calls .. id) > tonumber(marks or 0) + tonumber(unsent or 0)

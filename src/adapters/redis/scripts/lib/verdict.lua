@@ -24,7 +24,7 @@ local becomes = {
   discarded = {},
 }
 
--- The release before this one has no `verdict`: it reads and writes `discard` and four fields of a taint. Both forms are written
+-- The previous release has no `verdict`: it reads and writes `discard` and four fields of a taint. Both forms are written
 -- until it is gone, and a verdict that either has decided is read. `broken`, `score` and `scoreDetail` belong to both.
 local fields = {
   'verdict', 'discarded', 'suspected', 'discard', 'taintCode', 'taintCause', 'taintEvidence', 'taintAtMs', 'score', 'broken',
@@ -36,7 +36,7 @@ local fields = {
 
 local function wordOf(has)
   if has.verdict == 'scored' or has.verdict == 'discarded' then return has.verdict end
-  -- The taint of a rollout that heals is for the release before (lib/setup.lua).
+  -- The taint of a rollout that heals is for the previous release (lib/setup.lua).
   if has.discard or (has.taintCode and not has.healing) then return 'discarded' end
   if has.score then return 'scored' end
   return has.broken and 'broken' or 'open'
@@ -97,7 +97,7 @@ function write.scored(id, what)
   Run.countScore(id, tonumber(what.score))
 end
 
--- A discard that closes its rollout needs no taint to bar it in the release before.
+-- A discard that closes its rollout needs no taint to bar it in the previous release.
 local closesItself = { expire = true, refuse = true, void = true }
 
 function write.discarded(id, what, event)

@@ -1,5 +1,5 @@
 -- Wake-ups: what happened to a rollout, for the gateways that hold a request of it: `WakeUp` of scripts/wake-ups.ts. A message may be lost,
--- which costs the two seconds until the next renewal. The release before this one knows only that something happened. It gets the id on a
+-- which costs the two seconds until the next renewal. The previous release knows only that something happened. It gets the id on a
 -- channel of its own, right after the message, so that a gateway of this release recognizes it.
 
 local function publish(id, wakeUp)
