@@ -33,7 +33,7 @@ const plansMs = 10_000;
  * nothing that the next pass of another does not do.
  *
  *   recover  makes a new Redis the fleet's, with what the sandboxes know; until then fleet state answers nobody
- *   unsure   asks again those that did not answer it then
+ *   unsure   asks the silent ones again
  *   plans    which templates there are, and how many of each are kept ready
  *   supply   offers tickets ─▶ launch queue ─▶ workers start sandboxes
  *   watch    the provider's events ─▶ the account of sandboxes, which starts, losses, doubts, leaving and drain read

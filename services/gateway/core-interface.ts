@@ -148,7 +148,7 @@ export interface GatewayCore {
     waitMs?: number,
   ): Promise<RolloutView>;
   environments(): readonly Environment[];
-  /** Environment by reference, or `Failure('unknown_environment')` naming those that exist. */
+  /** Environment by reference, or `Failure('unknown_environment')` naming the existing ones. */
   environment(ref: EnvironmentRef): Promise<Environment>;
 }
 

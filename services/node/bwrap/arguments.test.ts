@@ -84,7 +84,7 @@ describe('bwrapArguments', () => {
     expect(text()).toContain('--proc /proc --ro-bind /proc/sys /proc/sys --ro-bind /dev/null /proc/keys');
   });
 
-  it('binds the terminals that are limited over those that are not', () => {
+  it('binds the terminals that are limited over the others', () => {
     expect(text()).toContain('--dev /dev --dev-bind /stage/pts /dev/pts');
     expect(text({ terminalsFolder: null })).not.toContain('--dev-bind');
   });

@@ -233,7 +233,7 @@ function workspaceVariables({ workdir }: ImageSettings): Readonly<Record<string,
   return { CORRAL_WORKSPACE: workdir, CORRAL_WORKSPACE_FROM: 'image' };
 }
 
-/** Those that the environment does not set by itself. */
+/** Variables that the environment does not set. */
 function imageVariables({ image, template }: Plan): ReturnType<typeof imageEnvVariable> {
   const left = Object.entries(image.env).filter(([name]) => !Object.hasOwn(template.env, name));
   return imageEnvVariable(Object.fromEntries(left));
