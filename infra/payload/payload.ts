@@ -11,6 +11,7 @@ const sources = [
   'services/sandboxd/**/*.ts',
   'src/protocol/sandboxd/**/*.ts',
   'src/platform/memory-account.ts',
+  'src/platform/machine-memory.ts',
   'infra/payload/*.ts',
   'infra/payload/native/*',
 ];

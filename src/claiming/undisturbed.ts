@@ -10,12 +10,12 @@ import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
 export function undisturbed(answer: CallAnswer | 'running'): CallAnswer | 'running' {
   if (answer === 'running') return answer;
   const { memoryLackedBy, outOfMemoryKills, nodeDiskFull } = answer.evidence;
-  if (memoryLackedBy === 'machine') {
+  if (memoryLackedBy === 'machine' || memoryLackedBy === 'unknown') {
     throw new LinkError({
       kind: 'struck',
-      detail: 'the machine had no memory left and killed something in the sandbox while the call ran',
+      detail: killedFor[memoryLackedBy],
       cause: 'node_out_of_memory',
-      evidence: { outOfMemoryKills, ...mayBePolicys },
+      evidence: { outOfMemoryKills, memoryLackedBy, ...mayBePolicys },
     });
   }
   if (nodeDiskFull) {
@@ -28,3 +28,9 @@ export function undisturbed(answer: CallAnswer | 'running'): CallAnswer | 'runni
   }
   return answer;
 }
+
+const killedFor = {
+  machine: 'the machine had no memory left and killed something in the sandbox while the call ran',
+  unknown:
+    'something in the sandbox was killed for memory while the call ran, and it is not certain that the sandbox reached its own limit',
+};

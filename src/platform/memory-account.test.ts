@@ -27,25 +27,26 @@ describe('whose want of memory a kill was for', () => {
     readonly inPod?: boolean;
     readonly before: Readonly<Record<string, string | number>>;
     readonly after: Readonly<Record<string, string | number>>;
+    readonly machineHadRoom?: boolean;
   };
-  const judged = async ({ file, inPod = false, before, after }: Case) => {
+  const judged = async ({ file, inPod = false, before, after, machineHadRoom = false }: Case) => {
     const files = { kills: join(folder, file), limitAlsoAbove: inPod };
     await write(before);
     const account = readMemoryAccount(files);
     await write(after);
-    return memoryKillsSince(account, files);
+    return memoryKillsSince(account, files, () => machineHadRoom);
   };
-  const ofV2 = (before: [number, number], after: [number, number], more = {}, inPod = false) =>
+  type More = Pick<Case, 'inPod' | 'machineHadRoom'>;
+  const ofV2 = (before: [number, number], after: [number, number], peaks = {}, more: More = {}) =>
     judged({
       file: 'memory.events',
-      inPod,
-      before: { 'memory.events': v2(...before), ...more },
+      before: { 'memory.events': v2(...before), ...peaks },
       after: { 'memory.events': v2(...after) },
+      ...more,
     });
-  const ofV1 = (refused: [number, number], peak: number, inPod = false) =>
+  const ofV1 = (refused: [number, number], peak: number, more: More = {}) =>
     judged({
       file: 'memory.oom_control',
-      inPod,
       before: {
         'memory.oom_control': v1(1),
         'memory.failcnt': 0,
@@ -54,45 +55,66 @@ describe('whose want of memory a kill was for', () => {
         'memory.limit_in_bytes': 256 * mebibyte,
       },
       after: { 'memory.oom_control': v1(3), 'memory.memsw.failcnt': refused[1] },
+      ...more,
     });
+  const full = { 'memory.peak': 256 * mebibyte, 'memory.max': 256 * mebibyte };
+  const far = { 'memory.peak': 200 * mebibyte, 'memory.max': 256 * mebibyte };
 
   it('v2 counts both at the group’s own limit: the sandbox’s', async () => {
     expect(await ofV2([0, 0], [1, 2])).toEqual({ count: 2, lackedBy: 'sandbox' });
+    expect(await ofV2([0, 0], [1, 2], full, { inPod: true })).toEqual({ count: 2, lackedBy: 'sandbox' });
   });
 
   it('v2 counts the kill alone: the machine’s, whatever the group lacked earlier', async () => {
     expect(await ofV2([4, 4], [4, 5])).toEqual({ count: 1, lackedBy: 'machine' });
+    expect(await ofV2([0, 0], [0, 1], full, { machineHadRoom: true })).toEqual({
+      count: 1,
+      lackedBy: 'machine',
+    });
   });
 
-  it('v2 with a peak that page cache brought to the limit: the machine’s all the same', async () => {
-    const full = { 'memory.peak': 256 * mebibyte, 'memory.max': 256 * mebibyte };
-    expect(await ofV2([0, 0], [0, 1], full)).toEqual({ count: 1, lackedBy: 'machine' });
+  it('in a pod that is refused before its container, a peak far from the limit shows the machine’s', async () => {
+    const inPod = { inPod: true, machineHadRoom: true };
+    expect(await ofV2([0, 0], [0, 1], far, inPod)).toEqual({ count: 1, lackedBy: 'machine' });
   });
 
-  it('in a pod the pod is refused before its container: the peak decides, and it never came near: the machine’s', async () => {
-    const far = { 'memory.peak': 200 * mebibyte, 'memory.max': 256 * mebibyte };
-    expect(await ofV2([0, 0], [0, 1], far, true)).toEqual({ count: 1, lackedBy: 'machine' });
-    const near = { 'memory.peak': 242 * mebibyte, 'memory.max': 256 * mebibyte };
-    expect(await ofV2([0, 0], [0, 1], near, true)).toEqual({ count: 1, lackedBy: 'sandbox' });
+  it('in a pod a peak that page cache may have brought to the limit is no proof: the machine must be ruled out', async () => {
+    expect(await ofV2([0, 0], [0, 1], full, { inPod: true })).toEqual({ count: 1, lackedBy: 'unknown' });
+    const withRoom = { inPod: true, machineHadRoom: true };
+    expect(await ofV2([0, 0], [0, 1], full, withRoom)).toEqual({ count: 1, lackedBy: 'sandbox' });
   });
 
-  it('in a pod of a kernel that keeps no peak: the sandbox’s, which would else have a way out', async () => {
-    expect(await ofV2([0, 0], [0, 1], {}, true)).toEqual({ count: 1, lackedBy: 'sandbox' });
+  it('in a pod of a kernel that keeps no peak the machine must be ruled out, too; without a limit nothing is known', async () => {
+    const limited = { 'memory.max': 256 * mebibyte };
+    const withRoom = { inPod: true, machineHadRoom: true };
+    expect(await ofV2([0, 0], [0, 1], limited, { inPod: true })).toEqual({ count: 1, lackedBy: 'unknown' });
+    expect(await ofV2([0, 0], [0, 1], limited, withRoom)).toEqual({ count: 1, lackedBy: 'sandbox' });
+    expect(await ofV2([0, 0], [0, 1], { 'memory.max': 'max' }, withRoom)).toEqual({
+      count: 1,
+      lackedBy: 'unknown',
+    });
   });
 
-  it('v1 that counts refusals: by those, not by the peak', async () => {
-    expect(await ofV1([3, 5], 256 * mebibyte)).toEqual({ count: 2, lackedBy: 'sandbox' });
-    expect(await ofV1([3, 3], 256 * mebibyte)).toEqual({ count: 2, lackedBy: 'machine' });
+  it('v1: no refusal where they are counted, or a peak far from the limit, shows the machine’s', async () => {
+    const withRoom = { machineHadRoom: true };
+    expect(await ofV1([3, 3], 256 * mebibyte, withRoom)).toEqual({ count: 2, lackedBy: 'machine' });
+    expect(await ofV1([0, 0], 200 * mebibyte, withRoom)).toEqual({ count: 2, lackedBy: 'machine' });
   });
 
-  it('v1 that does not count refusals: by the peak', async () => {
-    expect(await ofV1([0, 0], 256 * mebibyte)).toEqual({ count: 2, lackedBy: 'sandbox' });
-    expect(await ofV1([0, 0], 200 * mebibyte)).toEqual({ count: 2, lackedBy: 'machine' });
+  it('v1: neither refusals nor the peak are a proof, both of which page cache brings about: the machine must be ruled out', async () => {
+    for (const refused of [
+      [3, 5],
+      [0, 0],
+    ] as [number, number][]) {
+      expect(await ofV1(refused, 256 * mebibyte)).toEqual({ count: 2, lackedBy: 'unknown' });
+      const ruledOut = await ofV1(refused, 256 * mebibyte, { machineHadRoom: true });
+      expect(ruledOut).toEqual({ count: 2, lackedBy: 'sandbox' });
+    }
   });
 
-  it('no kill is nobody’s, and a file that cannot be read says nothing', async () => {
+  it('without a kill there is nothing to say, nor where a file cannot be read', async () => {
     expect(await ofV2([1, 1], [2, 1])).toEqual({ count: 0, lackedBy: null });
     const nowhere = { kills: join(folder, 'nowhere'), limitAlsoAbove: true };
-    expect(memoryKillsSince(readMemoryAccount(nowhere), nowhere)).toBeNull();
+    expect(memoryKillsSince(readMemoryAccount(nowhere), nowhere, () => true)).toBeNull();
   });
 });

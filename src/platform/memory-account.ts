@@ -16,16 +16,19 @@ export type MemoryAccount = {
 };
 
 /** Kills for memory in a while, and who lacked it; null where nothing was killed. */
-export type MemoryKills = { readonly count: number; readonly lackedBy: 'sandbox' | 'machine' | null };
+export type MemoryKills = { readonly count: number; readonly lackedBy: LackedBy | null };
+
+/** `unknown`: the sandbox may have reached its limit, or the machine may have lacked memory. It must not count against the policy. */
+export type LackedBy = 'sandbox' | 'machine' | 'unknown';
+
+/** Whether the machine is ruled out, as in `MachineMemory.hadRoom`. */
+export type RulesOutMachine = (freedBytes: number) => boolean;
 
 /** Where the kernel accounts for a sandbox: the file that counts kills, and whose other files stand beside it. */
 export type MemoryFiles = {
   /** `memory.events`, or `memory.oom_control` of v1. */
   readonly kills: string;
-  /**
-   * A container of a pod: the pod has the same limit and holds a little more, the pause container, so the refusal is
-   * counted there, where nothing inside can see it.
-   */
+  /** A container of a pod, which may have the same limit and holds a little more, the pause container: it is refused first. */
   readonly limitAlsoAbove: boolean;
 };
 
@@ -46,39 +49,70 @@ export function readMemoryAccount({ kills: file }: MemoryFiles): MemoryAccount |
   return kills === null ? null : { kills, refusals: countIn(text, 'oom') ?? refusalsOfV1(dirname(file)) };
 }
 
-/** What was killed since `before`, as of now. Null: nobody counts here. */
-export function memoryKillsSince(before: MemoryAccount | null, files: MemoryFiles): MemoryKills | null {
+/** What was killed since `before`, as of now. Null: there is no account here. */
+export function memoryKillsSince(
+  before: MemoryAccount | null,
+  files: MemoryFiles,
+  rulesOutMachine: RulesOutMachine,
+): MemoryKills | null {
   const now = readMemoryAccount(files);
   if (before === null || now === null) return null;
   const count = now.kills - before.kills;
   if (count <= 0) return { count: 0, lackedBy: null };
-  return { count, lackedBy: reachedOwnLimit(before, now, files) ? 'sandbox' : 'machine' };
+  return { count, lackedBy: whoLacked(before, now, files, rulesOutMachine) };
 }
 
-/** Whether the group has reached its own limit since `before`. Without an account it is false. */
-export function lackedMemorySince(before: MemoryAccount | null, files: MemoryFiles): boolean {
+/** Whether the group has certainly reached its own limit since `before`. Without an account it is false. */
+export function lackedMemorySince(
+  before: MemoryAccount | null,
+  files: MemoryFiles,
+  rulesOutMachine: RulesOutMachine,
+): boolean {
   const now = readMemoryAccount(files);
-  return before !== null && now !== null && reachedOwnLimit(before, now, files);
+  return before !== null && now !== null && whoLacked(before, now, files, rulesOutMachine) === 'sandbox';
 }
 
-const reachedOwnLimit = (before: MemoryAccount, now: MemoryAccount, files: MemoryFiles): boolean =>
-  now.refusals > before.refusals || (now.refusals === 0 && peakSaysOwn(files));
+/** Whether the group's counters alone may leave it open who lacked memory, so that the machine must be looked at. */
+export const needsMachine = (files: MemoryFiles): boolean => isOfV1(files) || files.limitAlsoAbove;
 
 /**
- * Where refusals are not counted, only the peak is left, which page cache alone brings to the limit: it can acquit a
- * sandbox that never came near, and no other. Without a peak, as before Linux 5.19, a pod's kill is its own: nodes that
- * run short evict long before the kernel kills.
+ * Only `oom` of v2 is a proof: the group was out of memory at its own limit. v1's refusals and the peak prove nothing, because page cache
+ * alone brings both about (`dd` of a large file does). They can acquit a sandbox that never came near its limit. For the rest the
+ * machine must be ruled out. In a pod `oom` may be counted above, where nothing inside can see it.
  */
-function peakSaysOwn({ kills: file, limitAlsoAbove }: MemoryFiles): boolean {
-  const isV1 = file.endsWith(v1File);
-  if (!isV1 && !limitAlsoAbove) return false;
-  const [peak, limit] = (isV1 ? v1Peak : v2Peak).map((name) => readOrEmpty(join(dirname(file), name)).trim());
-  return !peak || !limit || Number(peak) >= Number(limit) - shortOf(Number(limit));
+function whoLacked(
+  before: MemoryAccount,
+  now: MemoryAccount,
+  files: MemoryFiles,
+  rulesOutMachine: RulesOutMachine,
+): LackedBy {
+  const wasRefused = now.refusals > before.refusals;
+  if (!isOfV1(files) && wasRefused) return 'sandbox';
+  if (!needsMachine(files)) return 'machine';
+  if (isOfV1(files) && now.refusals > 0 && !wasRefused) return 'machine';
+  const { peakBytes, limitBytes } = peakOf(files);
+  if (limitBytes === null) return 'unknown';
+  if (peakBytes !== null && peakBytes < limitBytes - shortOf(limitBytes)) return 'machine';
+  return rulesOutMachine(limitBytes) ? 'sandbox' : 'unknown';
 }
 
+/** Null: this kernel does not keep it, as v2 before Linux 5.19 keeps no peak; or there is no limit. */
+function peakOf(files: MemoryFiles): {
+  readonly peakBytes: number | null;
+  readonly limitBytes: number | null;
+} {
+  const [peak, limit] = isOfV1(files) ? v1Peak : v2Peak;
+  const bytesIn = (name: string) => {
+    const text = readOrEmpty(join(dirname(files.kills), name)).trim();
+    return /^\d{1,20}$/u.test(text) ? Number(text) : null;
+  };
+  return { peakBytes: bytesIn(peak), limitBytes: bytesIn(limit) };
+}
+
+const isOfV1 = ({ kills }: MemoryFiles) => kills.endsWith(v1File);
 const v1File = 'memory.oom_control';
-const v1Peak = ['memory.max_usage_in_bytes', 'memory.limit_in_bytes'];
-const v2Peak = ['memory.peak', 'memory.max'];
+const v1Peak = ['memory.max_usage_in_bytes', 'memory.limit_in_bytes'] as const;
+const v2Peak = ['memory.peak', 'memory.max'] as const;
 
 /**
  * What a peak may fall short of the limit by: the kernel charges 64 pages at a time on each processor (4 MiB of large

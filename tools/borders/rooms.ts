@@ -166,7 +166,12 @@ export const rooms: readonly Room[] = [
   {
     name: 'sandboxd',
     files: /^services\/sandboxd\//,
-    may: ['src/protocol/sandboxd/', 'src/platform/memory-account.ts', 'src/model/visible-text.ts'],
+    may: [
+      'src/protocol/sandboxd/',
+      'src/platform/memory-account.ts',
+      'src/platform/machine-memory.ts',
+      'src/model/visible-text.ts',
+    ],
     own: /^services\/sandboxd\//,
     packages: [],
     builtins: true,

@@ -27,6 +27,11 @@ describe('deathOf', () => {
       { memoryKills: { count: 1, lackedBy: 'machine' } },
       'node_out_of_memory',
     ],
+    [
+      'a kill for memory of which it is not known who lacked it',
+      { memoryKills: { count: 1, lackedBy: 'unknown' } },
+      'sandboxd_killed',
+    ],
     ['a kill where kills for memory are not counted', { memoryKills: null }, 'sandboxd_killed'],
     [
       'an end by us because the machine killed in it',

@@ -1,6 +1,6 @@
 import { commandsAsSandboxd, failsEverywhere, type LossCause } from '#src/failure/codes.ts';
 import type { Evidence } from '#src/failure/failure.ts';
-import type { MemoryKills } from '#src/platform/memory-account.ts';
+import type { LackedBy, MemoryKills } from '#src/platform/memory-account.ts';
 import type { Ending } from '../bwrap/launch.ts';
 
 /** Why we ended a sandbox ourselves. */
@@ -79,7 +79,7 @@ export function couldNotMount(lastWords: string): boolean {
 function causeOf(facts: DeathFacts): LossCause {
   const { ending, asked, memoryKills, expiresAtMs, endedAtMs } = facts;
   if (asked !== null) return askedCauses[asked];
-  if (ending?.signal === 'SIGKILL') return killCauses[memoryKills?.lackedBy ?? 'nobody'];
+  if (ending?.signal === 'SIGKILL') return killCauses[memoryKills?.lackedBy ?? 'unknown'];
   if (ending !== null && ending.signal !== null) return 'sandboxd_killed';
   const due = expiresAtMs !== null && endedAtMs >= expiresAtMs - expirySlackMs;
   return ending?.exitCode === 0 && due ? 'expired' : 'sandbox_exited';
@@ -95,9 +95,10 @@ const askedCauses = {
   node_stopping: 'node_lost',
 } as const satisfies Record<Asked, LossCause>;
 
-/** Of a kill that nobody asked for, by who lacked memory. What the machine lacked nothing in the sandbox answers for. */
+/** Of a kill that the fleet did not ask for, by who lacked memory. */
 const killCauses = {
   sandbox: 'out_of_memory',
   machine: 'node_out_of_memory',
-  nobody: 'sandboxd_killed',
-} as const satisfies Record<'sandbox' | 'machine' | 'nobody', LossCause>;
+  // This cause is always marked.
+  unknown: 'sandboxd_killed',
+} as const satisfies Record<LackedBy, LossCause>;

@@ -73,6 +73,8 @@ export type LifeTools = {
   readonly records: Records;
   readonly launch: Launch;
   readonly site: Site;
+  /** Whether the kernel's log tells of what the machine killed, and so rules the machine out where it does not. */
+  readonly readsKernelLog: boolean;
   /** Called once, when sandboxd listens. */
   readonly onRunning: (life: Life) => void;
   /** Called when its processes have ended, before their end is judged. */
@@ -117,7 +119,8 @@ export async function live(life: Life, tools: LifeTools): Promise<Death> {
     failsEverywhere = thrown instanceof Failure;
   }
   const files = life.group?.memory ?? null;
-  const memoryKills = files === null ? null : memoryKillsSince(life.memory.before, files);
+  const memoryKills =
+    files === null ? null : memoryKillsSince(life.memory.before, files, () => tools.readsKernelLog);
   tools.onEnding();
   await removeAll(life, tools);
   return deathOf({

@@ -39,7 +39,7 @@ export type Sandboxes = {
   stop(): Promise<void>;
 };
 
-export type SandboxesOptions = Omit<LifeTools, 'onRunning' | 'onEnding'> & {
+export type SandboxesOptions = Omit<LifeTools, 'onRunning' | 'onEnding' | 'readsKernelLog'> & {
   readonly feed: Feed;
   readonly log: Log;
   /** Null where the kernel's log does not tell. */
@@ -81,7 +81,8 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
   };
   const liveAndForget = async (life: Life) => {
     try {
-      forget(life, await live(life, { ...options, onRunning, onEnding: endStruck }));
+      const readsKernelLog = options.kernelKills !== null;
+      forget(life, await live(life, { ...options, readsKernelLog, onRunning, onEnding: endStruck }));
     } catch (thrown) {
       // It stays in the list, so that a later destroy tries again.
       log.error('sandbox could not be removed', {

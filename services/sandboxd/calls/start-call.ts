@@ -1,6 +1,14 @@
 import { resolve } from 'node:path';
 import type { BuiltinAction, CallRequest, ExecAction, GradeTurn } from '#src/protocol/sandboxd/wire.ts';
-import { memoryFilesHere, memoryKillsSince, readMemoryAccount } from '#src/platform/memory-account.ts';
+import { lookAtMemoryEveryMs, watchMachineMemory } from '#src/platform/machine-memory.ts';
+import {
+  type MemoryFiles,
+  type MemoryKills,
+  memoryFilesHere,
+  memoryKillsSince,
+  needsMachine,
+  readMemoryAccount,
+} from '#src/platform/memory-account.ts';
 import { commandEnv, graderEnv } from '../command/command-env.ts';
 import { cutCapture } from '../command/capture.ts';
 import { textArgv } from '../command/prefer-bash.ts';
@@ -39,7 +47,7 @@ export function callStarter(
   return async (callId, request, cancel, leftMs, live) => {
     background.enter();
     const backgroundMs = isFleetsOwn(callId) ? 0 : background.take();
-    const before = memory && readMemoryAccount(memory);
+    const watched = memory && watchMemory(memory);
     const beside = roomBeside(outputs, request);
     const whole = { ...request, keepBytes: Math.max(request.keepBytes, beside) };
     const nodeDisk = watchNodeDisk(config);
@@ -47,6 +55,7 @@ export function callStarter(
     const carried = await carriedOut.finally(() => {
       background.leave();
       nodeDisk.end();
+      watched?.end();
     });
     if (carried === 'late') {
       if (beside > 0) outputs.keep(callId, 2 * beside, null);
@@ -54,7 +63,7 @@ export function callStarter(
       return carried;
     }
     const { result, grade } = carried;
-    const kills = memory && memoryKillsSince(before, memory);
+    const kills = watched?.kills() ?? null;
     const { ending, durationMs, escapedProcesses, backgroundProcesses } = result;
     const streams = kept(outputs, callId, request, beside, result);
     const evidence = {
@@ -69,6 +78,20 @@ export function callStarter(
     const graded = grade === undefined ? {} : { grade };
     const binary = request.binary === true ? { binary: true as const } : {};
     return { callId, ending, ...streams, evidence, ...binary, ...graded } satisfies RawAnswer;
+  };
+}
+
+type WatchedMemory = { readonly end: () => void; readonly kills: () => MemoryKills | null };
+
+function watchMemory(files: MemoryFiles): WatchedMemory {
+  const before = readMemoryAccount(files);
+  if (!needsMachine(files))
+    return { end: () => undefined, kills: () => memoryKillsSince(before, files, () => false) };
+  const machine = watchMachineMemory();
+  const timer = setInterval(machine.look, lookAtMemoryEveryMs);
+  return {
+    end: () => clearInterval(timer),
+    kills: () => memoryKillsSince(before, files, machine.hadRoom),
   };
 }
 

@@ -1,3 +1,4 @@
+import { watchMachineMemory } from '#src/platform/machine-memory.ts';
 import {
   lackedMemorySince,
   memoryFilesHere,
@@ -18,14 +19,15 @@ import { ReadError } from './reader.ts';
 export function watchShortage(config: Config): (error: unknown) => unknown {
   const files = memoryFilesHere(config.cgroupEvents);
   const before = files && readMemoryAccount(files);
+  const { hadRoom } = watchMachineMemory();
   const isOwn = (errno: string): boolean => {
     // With the same id the policy can do anything to the reader.
     if (config.userMode !== 'two-user') return true;
     // If the policy's processes are limited, the reader has a place beyond that limit.
     if (errno === 'EAGAIN') return config.policyProcesses === null;
     if (files === null) return false;
-    if (errno === 'ENOMEM') return lackedMemorySince(before, files);
-    return memoryKillsSince(before, files)?.lackedBy === 'sandbox';
+    if (errno === 'ENOMEM') return lackedMemorySince(before, files, hadRoom);
+    return memoryKillsSince(before, files, hadRoom)?.lackedBy === 'sandbox';
   };
   return (error) => {
     const errno = shortageIn(error);

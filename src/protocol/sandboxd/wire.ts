@@ -428,8 +428,8 @@ export type CallEvidence = {
   readonly durationMs: number;
   /** Kills by the kernel for memory in this sandbox while the call ran; null where the host's cgroups cannot be read. */
   readonly outOfMemoryKills: number | null;
-  /** Who lacked it, where something was killed: the sandbox at its own limit, or the machine; an older sandboxd does not say. */
-  readonly memoryLackedBy?: 'sandbox' | 'machine';
+  /** Who lacked it, if something was killed: the sandbox at its own limit, or the machine. An earlier sandboxd does not say. */
+  readonly memoryLackedBy?: 'sandbox' | 'machine' | 'unknown';
   /** The disk that the sandbox shares with others of its node was full while the call ran. */
   readonly nodeDiskFull?: true;
   /** Processes of the call that were still alive after the whole tree was killed. */

@@ -127,17 +127,36 @@ describe('the loss of a grader’s sandbox', () => {
     expect(await world.fleet.grades.score(key, 1, 1, {})).toEqual({ first: true, score: 1 });
   });
 
-  test('by its own memory is what the policy left behind: told, and no other is broken by it', async () => {
+  test('by its own memory is the doing of what the policy left behind the second time, and no third is broken by it', async () => {
     await graded();
-    await world.supply(1, graders);
-    const grader = await held(world.fleet, graderClaim(1));
-    await world.fleet.lifecycle.lose(sandboxOf(grader), null, 'out_of_memory', {});
+    const loseNext = async () => {
+      await world.supply(1, graders);
+      const grader = await held(world.fleet, graderClaim(1));
+      return world.fleet.lifecycle.lose(sandboxOf(grader), null, 'out_of_memory', {});
+    };
+    expect(await loseNext()).toMatchObject({ kind: 'swapped' });
+    expect(await graderNow()).toMatchObject({ state: 'waiting', broken: null });
+    expect(await loseNext()).toEqual({ kind: 'none' });
     expect(await graderNow()).toMatchObject({
       state: 'claimed',
       broken: 'a command used up all of its memory',
     });
     expect(await recordOf(world.fleet, key)).toMatchObject({ discarded: null, broken: null });
   });
+
+  test.each(['evicted', 'preempted', 'node_lost', 'node_out_of_memory'] as const)(
+    'twice by %s breaks nothing: another is waited for',
+    async (cause) => {
+      await graded();
+      for (let time = 0; time < 2; time += 1) {
+        await world.supply(1, graders);
+        const grader = await held(world.fleet, graderClaim(1));
+        const effect = await world.fleet.lifecycle.lose(sandboxOf(grader), null, cause, {});
+        expect(effect).toMatchObject({ kind: 'swapped' });
+        expect(await graderNow()).toMatchObject({ state: 'waiting', broken: null });
+      }
+    },
+  );
 });
 
 /** The policy's, by its node. */

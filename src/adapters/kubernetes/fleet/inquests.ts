@@ -19,7 +19,9 @@ import type { PodView } from './pod-view.ts';
  * Neither answer is a proof for the policy. The kubelet takes the event from the kernel's log, into which a policy can bring
  * the words of one: names of processes and mapped files. So it is marked. And without an event the shortage may be that of all
  * pods of the node together, which is reported nowhere. If requests are lower than limits, other sandboxes can bring it
- * about, and it must not count against this one.
+ * about, and it must not count against this one. If its request is its limit, the kernel takes others first: the kubelet gives
+ * each process a score of 1000 less the pod's share of the machine by request, so only a pod above its request exceeds 1000
+ * (https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/#node-out-of-memory-behavior).
  */
 export type Inquests = {
   /** The pod as it may be told now; null: not at all yet, and it has never been told. */

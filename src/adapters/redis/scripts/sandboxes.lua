@@ -113,8 +113,9 @@ script('lose', function(ask, _, redisRun)
 
   local state, dispatched, setup, healing = Rollout.read(id, 'state', 'dispatched', 'setup', 'healing')
   local verdict = Verdict.read(id)
-  -- What the policy left behind did it, as it ran under its grader: no other sandbox is to be broken by it.
-  if state == 'claimed' and Rollout.isGrader(id) and brokenReason then
+  -- What the policy left behind reached the limit of a second grader's sandbox: no third one is to be broken by it. Once may be
+  -- chance, and is no proof against the policy.
+  if state == 'claimed' and Rollout.isGrader(id) and brokenReason and Rollout.read(id, 'swapReason') == cause then
     Rollout.write(id, 'broken', brokenReason)
     Sandbox.drain(sandbox)
     Wakeup.decided(id)
