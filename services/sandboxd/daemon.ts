@@ -10,6 +10,7 @@ import { Outputs } from './calls/answer.ts';
 import { BackgroundTime, momentNow } from './calls/background-time.ts';
 import { callStarter } from './calls/start-call.ts';
 import { monotonicMs } from './clock.ts';
+import { starvationOf } from './command/starvation.ts';
 import type { Config } from './config.ts';
 import { Turns } from './grading/turns.ts';
 import { Leaders } from './processes/leaders.ts';
@@ -62,11 +63,13 @@ export function createDaemon(config: Config, env: NodeJS.ProcessEnv, boot: strin
   const turns = new Turns();
   const outputs = new Outputs(outputRoomBytes);
   const background = new BackgroundTime(() => momentNow(config.cgroupCpu));
-  const starter = callStarter(config, env, leaders, turns, outputs, background);
+  const binding = new Binding();
+  const lifeLeftMs = () => binding.expiresInMs(monotonicMs()) ?? Infinity;
+  const starvation = starvationOf(config);
+  const starter = callStarter({ config, env, leaders, starvation, lifeLeftMs }, turns, outputs, background);
   const journal = new Journal(journalLimits, starter, monotonicMs);
   const done = { probed: false, filesPut: 0 };
   const uploads = new Uploads(maxCallsOfLife);
-  const binding = new Binding();
   return {
     config,
     env,

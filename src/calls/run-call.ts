@@ -34,7 +34,7 @@ import { exchange } from './exchange.ts';
 import { keepCallText } from './keep-call-text.ts';
 import { type HeedDeps, type Heeded, heedDependency } from './heed-dependency.ts';
 import type { DependencyProbes } from './probe-dependencies.ts';
-import { startBound, type StartBoundDeps } from './start-bound.ts';
+import { longestPauseMs, startBound, type StartBoundDeps } from './start-bound.ts';
 import type { Joined, Ongoing } from '../waiting/ongoing.ts';
 
 /** What it takes to bring a call that was sent to its end. */
@@ -106,7 +106,7 @@ async function admitAndSend(
     case 'broken':
       return known(await settleRefused(deps, work, brokenResult(work, admitted.rollout.broken ?? 'unknown')));
     case 'dispatch':
-      return startOngoing(deps, sending(deps, work, admitted, waitedMs));
+      return startOngoing(deps, sending(deps, work, admitted, waitedMs, deadline));
   }
 }
 
@@ -117,8 +117,10 @@ function sending(
   work: Sendable,
   { rollout, timeLeftMs, sender }: Extract<AdmittedCall, { kind: 'dispatch' }>,
   waitedMs: number,
+  deadline: Deadline,
 ): Running {
-  const { request } = work.todo;
+  const maxPauseMs = longestPauseMs(deps.timings, work.claim.face, work.todo.request, deadline);
+  const request = { ...work.todo.request, maxPauseMs };
   const target = targetOf(rollout);
   const bound = startBound(deps, work, timeLeftMs);
   const sendAs =

@@ -3,7 +3,8 @@ import { createFakeClock } from '#test/fakes/clock.ts';
 import { fakeEnvironment } from '#test/fakes/environment.ts';
 import { fakeRollout } from '#test/fakes/rollout-record.ts';
 import { Failure } from '../failure/failure.ts';
-import { startBound, unaskedMs } from './start-bound.ts';
+import { Deadline } from '../waiting/deadline.ts';
+import { longestPauseMs, startBound, unaskedMs } from './start-bound.ts';
 
 const environment = fakeEnvironment();
 const call = { key: fakeRollout().key, environment };
@@ -56,4 +57,29 @@ test('while fleet state cannot be asked, or does not know the rollout, no time p
   expect(await bound()).toEqual({ startWithinMs: unaskedMs });
   await clock.advance(unaskedMs);
   expect(await bound()).toEqual({ startWithinMs: 0 });
+});
+
+const minute = 60_000;
+const grace = { settleGraceMs: minute / 2 };
+
+test.each([
+  ['four times its timeout', 'native', { timeoutMs: minute }, minute, 4 * minute],
+  [
+    'what the request of the RFT face leaves for the answer',
+    'rft',
+    { timeoutMs: 5 * minute },
+    9 * minute,
+    3.5 * minute,
+  ],
+  ['nothing, if a wait in line has used that up', 'rft', { timeoutMs: 5 * minute }, 5.2 * minute, 0],
+  [
+    'nothing, if its client ends the stream by itself',
+    'e2b',
+    { timeoutMs: minute, killAtOnce: true },
+    minute,
+    0,
+  ],
+] as const)('the clock of a call may pause for %s', (_, face, request, leftMs, pauseMs) => {
+  const deadline = Deadline.in(createFakeClock(), leftMs);
+  expect(longestPauseMs(grace, face, request, deadline)).toBe(pauseMs);
 });

@@ -1,6 +1,9 @@
+import type { Face } from '../model/face.ts';
+import type { Timings } from '../model/timings.ts';
 import type { CallStore } from '../ports/fleet/calls.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { CallRequest } from '../protocol/sandboxd/wire.ts';
+import { type CallRequest, maxPauseFactor } from '../protocol/sandboxd/wire.ts';
+import type { Deadline } from '../waiting/deadline.ts';
 import { orNull } from './or-null.ts';
 import type { Admissible } from './work.ts';
 
@@ -40,4 +43,19 @@ export function startBound(
     }
     return { startWithinMs: Math.max(0, Math.ceil(untilMs - clock.monotonicMs())) };
   };
+}
+
+/**
+ * For how long a call's clock may pause while the machine starves its sandbox. One request of the RFT face holds the wait and the command, so
+ * pauses leave it the time to answer. A client that ends its own stream at the timeout (`killAtOnce`) would not read a later answer.
+ */
+export function longestPauseMs(
+  { settleGraceMs }: Pick<Timings, 'settleGraceMs'>,
+  face: Face,
+  { timeoutMs, killAtOnce = false }: Pick<CallRequest, 'timeoutMs' | 'killAtOnce'>,
+  deadline: Deadline,
+): number {
+  if (killAtOnce) return 0;
+  const heldMs = face === 'rft' ? deadline.remainingMs - timeoutMs - settleGraceMs : Infinity;
+  return Math.max(0, Math.min(maxPauseFactor * timeoutMs, heldMs));
 }

@@ -11,6 +11,7 @@ import {
 } from '#src/platform/memory-account.ts';
 import { commandEnv, graderEnv } from '../command/command-env.ts';
 import { cutCapture } from '../command/capture.ts';
+import { pausesOf } from '../command/starvation.ts';
 import { textArgv } from '../command/prefer-bash.ts';
 import {
   type CommandResult,
@@ -19,13 +20,14 @@ import {
   runCommand,
 } from '../command/run-command.ts';
 import type { Config } from '../config.ts';
+import type { Grounds } from '../grading/as-policy.ts';
 import type { Turns } from '../grading/turns.ts';
 import { folderOf, helperProcess } from '../helper/helper-process.ts';
-import type { Leaders } from '../processes/leaders.ts';
 import { processUser } from '../users.ts';
 import type { Queries } from '../queries/queries.ts';
 import { keptBytes, type Outputs, type RawAnswer } from './answer.ts';
 import type { BackgroundTime } from './background-time.ts';
+import { clockAtStart } from './call-clock.ts';
 import type { StartCall } from './journal.ts';
 import { watchNodeDisk } from './node-disk.ts';
 
@@ -34,14 +36,12 @@ import { watchNodeDisk } from './node-disk.ts';
  * a turn of its own, whose code is loaded by the first.
  */
 export function callStarter(
-  config: Config,
-  env: NodeJS.ProcessEnv,
-  leaders: Leaders,
+  deps: Deps,
   turns: Turns,
   outputs: Outputs,
   background: BackgroundTime,
 ): StartCall {
-  const deps = { config, env, leaders };
+  const { config } = deps;
   const queries = queriesOf(deps);
   const memory = memoryFilesHere(config.cgroupEvents);
   return async (callId, request, cancel, leftMs, live) => {
@@ -119,7 +119,10 @@ function kept(
   return { stdout: cutCapture(stdout, keepBytes), stderr: cutCapture(stderr, keepBytes), kept: bytes };
 }
 
-type Deps = { readonly config: Config; readonly env: NodeJS.ProcessEnv; readonly leaders: Leaders };
+type Deps = Grounds & {
+  /** Until the sandbox ends itself; infinite before its bind. */
+  readonly lifeLeftMs: () => number;
+};
 
 /** Where calls wait for one another, how long this one still may, and what follows it. */
 type Places = {
@@ -136,28 +139,24 @@ async function carryOut(
   cancel: AbortSignal,
 ): Promise<{ readonly result: CommandResult; readonly grade?: GradeTurn } | 'late'> {
   const { action, timeoutMs, maxPauseMs = 0, keepBytes, killAtOnce = false } = request;
+  const { config, env, leaders, starvation, lifeLeftMs } = deps;
+  const startClock = () => clockAtStart(request, { rolloutMs: leftMs(), lifeMs: lifeLeftMs() });
   if (action.kind === 'grade') {
     const { gradeTurn } = await import('../grading/turn.ts');
     const limits = { timeoutMs, maxPauseMs, keepBytes };
     return turns.take(action.turn, cancel, (stop) => gradeTurn(deps, action, limits, stop));
   }
   if (action.kind === 'query') {
-    const limits = { timeoutMs: () => timeoutAtStart(request, leftMs()), keepBytes };
-    const result = await (await queries()).ask(action, limits, cancel);
+    const result = await (await queries()).ask(action, { startClock, keepBytes }, cancel);
     return result === 'late' ? result : { result };
   }
-  const { config, env, leaders } = deps;
   const exitsLikeShell = action.kind === 'exec' && action.user !== 'grader';
   const parts = action.kind === 'exec' ? execProcess(config, env, action) : builtinProcess(config, action);
-  const startMs = timeoutAtStart(request, leftMs());
-  if (startMs === null) return 'late';
-  const spec = { ...parts, timeoutMs: startMs, keepBytes, killAtOnce, exitsLikeShell, live };
+  const clock = startClock();
+  if (clock === null) return 'late';
+  const time = { timeoutMs: clock.timeoutMs, ...pausesOf(starvation, clock) };
+  const spec = { ...parts, ...time, keepBytes, killAtOnce, exitsLikeShell, live };
   return { result: await runCommand(spec, leaders, cancel) };
-}
-
-/** Null: it waited for too long and may not start. */
-function timeoutAtStart({ timeoutMs, overtimeMs = Infinity }: CallRequest, leftMs: number): number | null {
-  return leftMs > 0 ? Math.min(timeoutMs, Math.ceil(leftMs) + overtimeMs) : null;
 }
 
 /** Made at the first query: most sandboxes never have one. */
@@ -166,7 +165,10 @@ function queriesOf(deps: Deps): () => Promise<Queries> {
   return () => (made ??= import('../queries/queries.ts').then(({ Queries }) => new Queries(deps)));
 }
 
-type ProcessParts = Omit<CommandSpec, 'timeoutMs' | 'keepBytes' | 'killAtOnce' | 'exitsLikeShell' | 'live'>;
+type ProcessParts = Omit<
+  CommandSpec,
+  'timeoutMs' | 'pauses' | 'keepBytes' | 'killAtOnce' | 'exitsLikeShell' | 'live'
+>;
 
 /** A command of the environment or the caller. */
 export function execProcess(config: Config, env: NodeJS.ProcessEnv, action: ExecAction): ProcessParts {

@@ -15,7 +15,7 @@ import {
   type StartedProcess,
   withRoom,
 } from './spawn-as.ts';
-import { fairTimeout, type Pauses } from './starvation.ts';
+import { type Pauses, timeOver } from './starvation.ts';
 
 export type CommandSpec = Omit<ProcessSpec, 'stdin'> & {
   /** UTF-8 text or bytes; absent = nothing to read. */
@@ -142,15 +142,13 @@ function exitOf({ child }: StartedProcess): Promise<Exit> {
 
 async function firstStop(
   exited: Promise<Exit>,
-  { timeoutMs, pauses }: Pick<CommandSpec, 'timeoutMs' | 'pauses'>,
+  time: Pick<CommandSpec, 'timeoutMs' | 'pauses'>,
   cancel: AbortSignal,
 ): Promise<Stop> {
   const over = new AbortController();
   const signal = AbortSignal.any([cancel, over.signal]);
   // A loop that stood still runs late timers before it hears of exits: a command that ended in time has not timed out.
-  const time =
-    pauses === undefined ? sleep(timeoutMs, undefined, { signal }) : fairTimeout(timeoutMs, pauses, signal);
-  const timedOut = time.then(
+  const timedOut = timeOver(time, signal).then(
     () => afterReading('timed_out' as const),
     () => 'cancelled' as const,
   );

@@ -64,9 +64,9 @@ function timeline(ran: number, waited: number) {
   return { time, starvation: new Starvation(take, 1), samples: () => samples };
 }
 
-/** A pause is known when the next sample is taken, so an end may be half of that interval off. */
+/** A pause is known when the next sample is taken, and the first is taken late, so an end may be such an interval off. */
 function expectAbout(overMs: number, wantedMs: number): void {
-  expect(Math.abs(overMs - wantedMs)).toBeLessThanOrEqual(200);
+  expect(Math.abs(overMs - wantedMs)).toBeLessThanOrEqual(400);
 }
 
 test.each([
@@ -77,13 +77,13 @@ test.each([
   ['by the clock, if its clock may not pause', 0.5, 0.5, 0, 2_000],
 ])('a timeout of two seconds is over %s', async (_, ran, waited, maxMs, overMs) => {
   const { time, starvation } = timeline(ran, waited);
-  await fairTimeout(2_000, new Pauses(starvation, maxMs, 0), new AbortController().signal, time);
+  await fairTimeout(2_000, new Pauses(starvation, maxMs), new AbortController().signal, time);
   expectAbout(time.nowMs(), overMs);
 });
 
 test('a program of a grader pauses no longer than the grader has left', async () => {
   const { time, starvation } = timeline(0, 1);
-  const graders = new Pauses(starvation, 3_000, 0);
+  const graders = new Pauses(starvation, 3_000);
   const { signal } = new AbortController();
   await fairTimeout(1_000, graders.within(2_000, 0), signal, time);
   expectAbout(time.nowMs(), 3_000);
@@ -93,8 +93,8 @@ test('a program of a grader pauses no longer than the grader has left', async ()
 
 test('thirty clocks at once sample as often as one', async () => {
   const { time, starvation, samples } = timeline(0.5, 0.5);
-  const clocks = Array.from({ length: 30 }, () => new Pauses(starvation, 4_000, 0));
-  await fairTimeout(2_000, new Pauses(starvation, 4_000, 0), new AbortController().signal, {
+  const clocks = Array.from({ length: 30 }, () => new Pauses(starvation, 4_000));
+  await fairTimeout(2_000, new Pauses(starvation, 4_000), new AbortController().signal, {
     ...time,
     pause: async (ms) => {
       await time.pause(ms);
@@ -106,7 +106,7 @@ test('thirty clocks at once sample as often as one', async () => {
 
 test('on a machine without the numbers a timeout is over by the clock', async () => {
   const { time } = timeline(0, 1);
-  const pauses = new Pauses(new Starvation(() => null, 1), 60_000, 0);
+  const pauses = new Pauses(new Starvation(() => null, 1), 60_000);
   await fairTimeout(2_000, pauses, new AbortController().signal, time);
   expect(time.nowMs()).toBe(2_000);
 });

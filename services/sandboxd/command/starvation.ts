@@ -6,8 +6,8 @@ import { monotonicMs } from '../clock.ts';
 import type { Config } from '../config.ts';
 
 /*
- * A timeout measures wall time, so a busy machine could time out a correct grader. The clock of a grader, and of the programs that it runs,
- * pauses while the machine starves the sandbox. Three things must be true at once, so that a policy cannot pause it by work of its own:
+ * A timeout measures wall time, so a busy machine could time out a correct command. The clock of a command, of a grader, and of the programs
+ * that a grader runs, pauses while the machine starves the sandbox. Three things must be true at once, so that a policy cannot pause it by work of its own:
  * all of its busy threads wait for a processor, its group gets less than its CPU limit, and the machine has no idle processor.
  */
 
@@ -43,7 +43,7 @@ export function starvedMs(before: CpuSample, now: CpuSample, processors: number)
   return Math.max(0, Math.min(passedMs, ...waits, unusedMs, fullMs));
 }
 
-/** A sample takes up to 10 ms, and all clocks of a grading share it. */
+/** A sample takes up to 10 ms, and all clocks of a sandbox share it. */
 const sampleEveryMs = 400;
 /** Time between samples that are further apart does not count: most of it was not seen. */
 const longestGapMs = 5_000;
@@ -72,26 +72,43 @@ export class Starvation {
   }
 }
 
-/** For how long a clock may pause, from now on. */
+/** For how long a clock may pause, from the first question on. */
 export class Pauses {
   readonly #starvation: Starvation;
   readonly #maxMs: number;
-  readonly #fromMs: number;
+  #fromMs: number | null = null;
 
-  constructor(starvation: Starvation, maxMs: number, nowMs = monotonicMs()) {
+  constructor(starvation: Starvation, maxMs: number) {
     this.#starvation = starvation;
     this.#maxMs = maxMs;
-    this.#fromMs = starvation.totalMs(nowMs);
   }
 
   takenMs(nowMs: number): number {
-    return Math.min(this.#maxMs, this.#starvation.totalMs(nowMs) - this.#fromMs);
+    const totalMs = this.#starvation.totalMs(nowMs);
+    this.#fromMs ??= totalMs;
+    return Math.min(this.#maxMs, totalMs - this.#fromMs);
   }
 
   /** For a program that runs within this clock's time. */
   within(maxMs: number, nowMs = monotonicMs()): Pauses {
-    return new Pauses(this.#starvation, Math.min(maxMs, this.#maxMs - this.takenMs(nowMs)), nowMs);
+    return new Pauses(this.#starvation, Math.min(maxMs, this.#maxMs - this.takenMs(nowMs)));
   }
+}
+
+/** Without them if the clock may not pause: then nothing is sampled. */
+export const pausesOf = (
+  starvation: Starvation,
+  { maxPauseMs }: { readonly maxPauseMs: number },
+): { readonly pauses?: Pauses } => (maxPauseMs > 0 ? { pauses: new Pauses(starvation, maxPauseMs) } : {});
+
+/** Resolves when a command's time is over, whose clock may pause or not. Rejects with the signal's reason. */
+export function timeOver(
+  { timeoutMs, pauses }: { readonly timeoutMs: number; readonly pauses?: Pauses },
+  signal: AbortSignal,
+): Promise<unknown> {
+  return pauses === undefined
+    ? sleep(timeoutMs, undefined, { signal })
+    : fairTimeout(timeoutMs, pauses, signal);
 }
 
 /** Sleeps as timers do, and reads a clock that only goes forward. */
@@ -100,7 +117,10 @@ const realTime = {
   pause: (ms: number, signal: AbortSignal): Promise<unknown> => sleep(ms, undefined, { signal }),
 };
 
-/** Resolves when the time is over. Rejects with the signal's reason. */
+/**
+ * Resolves when the time is over. Rejects with the signal's reason. The first sample is taken after a tenth of the time, so that most commands
+ * cost none: they end before it.
+ */
 export async function fairTimeout(
   timeoutMs: number,
   pauses: Pauses,
@@ -108,6 +128,7 @@ export async function fairTimeout(
   { nowMs, pause }: typeof realTime = realTime,
 ): Promise<void> {
   const endMs = nowMs() + timeoutMs;
+  await pause(Math.min(Math.ceil(timeoutMs / 10), sampleEveryMs), signal);
   for (;;) {
     const leftMs = endMs + pauses.takenMs(nowMs()) - nowMs();
     if (leftMs <= 0) return;

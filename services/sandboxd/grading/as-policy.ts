@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { maxPauseFactor } from '#src/protocol/sandboxd/wire.ts';
 import { commandEnv } from '../command/command-env.ts';
 import { endOutput, NotStarted, refusalAt, spawnWhenAble, type StartedProcess } from '../command/spawn-as.ts';
-import { fairTimeout, type Pauses } from '../command/starvation.ts';
+import { fairTimeout, type Pauses, type Starvation } from '../command/starvation.ts';
 import type { Config } from '../config.ts';
 import * as shape from '../http/shape.ts';
 import { killTree } from '../processes/kill-tree.ts';
@@ -159,6 +159,7 @@ export type Grounds = {
   readonly config: Config;
   readonly env: NodeJS.ProcessEnv;
   readonly leaders: Leaders;
+  readonly starvation: Starvation;
 };
 
 /**

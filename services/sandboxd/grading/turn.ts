@@ -4,7 +4,7 @@ import type { GradeAction, GradeTurn } from '#src/protocol/sandboxd/wire.ts';
 import { nothingCaptured } from '../command/capture.ts';
 import { graderEnv, keptFromPolicy } from '../command/command-env.ts';
 import { type CommandResult, runCommand } from '../command/run-command.ts';
-import { Pauses, starvationOf } from '../command/starvation.ts';
+import { Pauses } from '../command/starvation.ts';
 import { makeGraderFolder } from '../folders.ts';
 import { askHelper } from '../helper/run.ts';
 import { helperProcess } from '../helper/helper-process.ts';
@@ -57,8 +57,8 @@ async function runGrader(
   { maxPauseMs, ...limits }: TurnLimits,
   cancel: AbortSignal,
 ): Promise<CommandResult> {
-  const { config, leaders } = grounds;
-  const pauses = new Pauses(starvationOf(config), maxPauseMs);
+  const { config, leaders, starvation } = grounds;
+  const pauses = new Pauses(starvation, maxPauseMs);
   const socket = await serveAsPolicy({ ...grounds, pauses }, socketIn(folder));
   try {
     const user = processUser(config, 'grader');

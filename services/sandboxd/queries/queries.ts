@@ -4,17 +4,19 @@ import { monotonicMs } from '../clock.ts';
 import { Capture, nothingCaptured } from '../command/capture.ts';
 import type { CommandResult } from '../command/run-command.ts';
 import { NotStarted, spawnWhenAble, type StartedProcess } from '../command/spawn-as.ts';
-import type { Config } from '../config.ts';
+import { pausesOf, timeOver } from '../command/starvation.ts';
+import type { CallClock } from '../calls/call-clock.ts';
+import type { Grounds } from '../grading/as-policy.ts';
 import { framesOf, type FrameKind } from '../grading/frames.ts';
 import { helperProcess } from '../helper/helper-process.ts';
 import { killTree } from '../processes/kill-tree.ts';
-import type { Leaders } from '../processes/leaders.ts';
 
 type Limits = {
   /** Asked when the turn of a query has come. Null: it has waited for too long and may not start. */
-  readonly timeoutMs: () => number | null;
+  readonly startClock: () => CallClock | null;
   readonly keepBytes: number;
 };
+type QueryGrounds = Pick<Grounds, 'config' | 'leaders' | 'starvation'>;
 type Frame = { readonly kind: FrameKind; readonly bytes: Buffer };
 type Answerer = {
   readonly process: StartedProcess;
@@ -39,12 +41,12 @@ const exitAfterKillMs = 5_000;
  * caused it, so it is no failure of ours. A database that cannot be read any more is one: that no policy brings about.
  */
 export class Queries {
-  readonly #grounds: { readonly config: Config; readonly leaders: Leaders };
+  readonly #grounds: QueryGrounds;
   #answerer: Answerer | null = null;
   #last: Promise<unknown> = Promise.resolve();
   #asked = 0;
 
-  constructor(grounds: { readonly config: Config; readonly leaders: Leaders }) {
+  constructor(grounds: QueryGrounds) {
     this.#grounds = grounds;
   }
 
@@ -57,13 +59,13 @@ export class Queries {
 
   async #ask(action: QueryAction, limits: Limits, cancel: AbortSignal): Promise<CommandResult | 'late'> {
     if (cancel.aborted) return resultOf({ kind: 'cancelled' });
-    if (limits.timeoutMs() === null) return 'late';
+    if (limits.startClock() === null) return 'late';
     try {
       const answerer = (this.#answerer ??= await this.#start());
       // The start of a process takes time, too, and a policy can make it slow.
-      const timeoutMs = limits.timeoutMs();
-      if (timeoutMs === null) return 'late';
-      return await this.#exchange(answerer, action, { ...limits, timeoutMs }, cancel);
+      const clock = limits.startClock();
+      if (clock === null) return 'late';
+      return await this.#exchange(answerer, action, { ...limits, ...clock }, cancel);
     } catch (error) {
       if (!(error instanceof NotStarted)) throw error;
       return resultOf({ kind: 'not_started', errno: error.errno, message: error.message });
@@ -90,15 +92,16 @@ export class Queries {
   async #exchange(
     answerer: Answerer,
     action: QueryAction,
-    { timeoutMs, keepBytes }: { readonly timeoutMs: number; readonly keepBytes: number },
+    { keepBytes, ...clock }: CallClock & Pick<Limits, 'keepBytes'>,
     cancel: AbortSignal,
   ): Promise<CommandResult> {
     const said = { stdout: new Capture(keepBytes), stderr: new Capture(keepBytes) };
     const beganMs = monotonicMs();
     const id = (this.#asked += 1);
     answerer.process.child.stdin?.write(`${JSON.stringify({ id, ...action })}\n`);
-    const stop = await firstOf(readReply(answerer.frames, id, said), timeoutMs, cancel);
-    const ending = await this.#endingOf(answerer, stop, timeoutMs);
+    const time = { timeoutMs: clock.timeoutMs, ...pausesOf(this.#grounds.starvation, clock) };
+    const stop = await firstOf(readReply(answerer.frames, id, said), time, cancel);
+    const ending = await this.#endingOf(answerer, stop, clock.timeoutMs);
     const durationMs = Math.round(monotonicMs() - beganMs);
     return { ...resultOf(ending), stdout: said.stdout.taken(), stderr: said.stderr.taken(), durationMs };
   }
@@ -127,12 +130,15 @@ type Stop = number | 'broken' | 'timed_out' | 'cancelled';
 
 async function firstOf(
   reply: Promise<number | 'broken'>,
-  timeoutMs: number,
+  time: Parameters<typeof timeOver>[0],
   cancel: AbortSignal,
 ): Promise<Stop> {
   const over = new AbortController();
   const signal = AbortSignal.any([cancel, over.signal]);
-  const late = sleep(timeoutMs, 'timed_out' as const, { signal }).catch(() => 'cancelled' as const);
+  const late = timeOver(time, signal).then(
+    () => 'timed_out' as const,
+    () => 'cancelled' as const,
+  );
   try {
     return await Promise.race([reply, late]);
   } finally {

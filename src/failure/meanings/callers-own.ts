@@ -18,7 +18,7 @@ export const over = {
   },
   run_closed: {
     means:
-      'The run was stopped, or its lease lapsed. On the native face it lapses after five minutes without a request that renews it, a running call before its deadline, or a grading. Time without a reachable gateway and processes that a command left behind do not count. A lapse does not end rollouts of the RFT face, and new rollouts may start.',
+      'The run was stopped, or its lease lapsed. On the native face it lapses after five minutes without a request that renews it, a running call, or a grading. Time without a reachable gateway and processes that a command left behind do not count. A lapse does not end rollouts of the RFT face, and new rollouts may start.',
     evidence: '`closed_by`: `run_closed` or `run_lapsed`. `corral runs` shows the run’s state.',
     operator:
       'Nothing. A trainer that pauses for longer sends `POST /v1/runs/{run}/heartbeat`; a new job takes a new name after a stop.',

@@ -332,8 +332,8 @@ export type CallRequest = {
   /** Counted from the command's own start. */
   readonly timeoutMs: number;
   /**
-   * Of a grade: for how long its clock may pause while the machine starves the sandbox. An older sandboxd ignores this: its clock never
-   * pauses.
+   * For how long its clock may pause while the machine starves the sandbox. An older sandboxd ignores this for all that is no grade, and one
+   * before it for grades, too: their clocks do not pause.
    */
   readonly maxPauseMs?: number;
   /** Bytes kept of each stream, half head, half tail. Hard cap {@link maxKeptBytes}. */
@@ -357,12 +357,12 @@ export type CallRequest = {
    * that has not started ends as `late`. The latest request counts. Absent: no bound; an older sandboxd has none.
    */
   readonly startWithinMs?: number;
-  /** How long the call may run after that time at most, whatever its timeout. Said only if it is less than the timeout. */
+  /** How long the call may run after that time at most, whatever its timeout and its pauses. Said only if it is less than the timeout. */
   readonly overtimeMs?: number;
 };
 
 /**
- * Maximum pause of a grader's clock, as a multiple of its timeout. A machine with more than five times the work that it has processors for
+ * Maximum pause of a clock, as a multiple of its timeout. A machine with more than five times the work that it has processors for
  * needs its operator.
  */
 export const maxPauseFactor = 4;

@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
 
-/* A machine with five times the work that it has processors for. A grader that needs half of its timeout on an idle one scores as there. */
+/* A machine with four times the work that it has processors for. What needs half of its timeout on an idle one ends as there. */
 
 /** Until it has had half a second of a processor: 50 ticks of user and system time. */
 const works = 'while read -r -a s < /proc/$$/stat; (( s[13] + s[14] < 50 )); do :; done';
@@ -34,7 +34,7 @@ beforeAll(async () => {
 afterAll(() => corral.stop());
 
 async function keepMachineBusy(): Promise<void> {
-  others = Array.from({ length: 4 * availableParallelism() }, () =>
+  others = Array.from({ length: 3 * availableParallelism() }, () =>
     spawn('sh', ['-c', 'while :; do :; done'], { stdio: 'ignore' }),
   );
   await Promise.all(others.map((each) => once(each, 'spawn')));
@@ -45,6 +45,33 @@ async function leaveMachineAlone(): Promise<void> {
   for (const each of others) each.kill('SIGKILL');
   await Promise.all(ends);
 }
+
+const working = { argv: ['bash', '-c', works] };
+const sleeping = { argv: ['sleep', '60'] };
+const call = (command: string) => ({ name: 'shell', arguments: { command } });
+
+test.each([
+  ['a tool that works for half a second', 'calls', call(works), 'completed'],
+  ['a command of the trainer that works for half a second', 'exec', working, 'completed'],
+  ['a tool that sleeps for longer than its timeout', 'calls', call('sleep 60'), 'timed_out'],
+  ['a command that sleeps for longer than its timeout', 'exec', sleeping, 'timed_out'],
+])('on a busy machine %s ends as on an idle one', async (title, kind, asked, outcome) => {
+  const rollout = title.replaceAll(' ', '-');
+  await corral.native.open(rollout, 'works', { id: 'one' });
+  expect(await corral.native.shell(rollout, 'c1', 'true')).toMatchObject({ status: 200 });
+  await keepMachineBusy();
+  try {
+    const answer = await corral.native.post(`/v1/rollouts/${rollout}/${kind}`, {
+      call_id: 'c2',
+      timeout_s: 1,
+      ...asked,
+    });
+    expect(answer).toMatchObject({ status: 200, body: { outcome } });
+  } finally {
+    await leaveMachineAlone();
+    await corral.native.delete(`/v1/rollouts/${rollout}`);
+  }
+});
 
 test.each([
   ['a grader that works for half a second', 'works', { score: 1 }],

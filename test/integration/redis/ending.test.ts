@@ -223,6 +223,17 @@ describe('a run', () => {
     expect(await lapsed()).toHaveLength(1);
   });
 
+  test('does not lapse while a call outlasts its deadline and its sandbox says that it runs', async () => {
+    await world.supply(1);
+    const rollout = await world.active('a', { face: 'native' });
+    await world.fleet.calls.admit(admitOf(rollout, 'paused', { timeoutMs: minute }));
+    for (let waited = 0; waited < 24; waited += 1) {
+      await world.step(minute / 2);
+      await world.fleet.calls.overdue(20_000, 30_000, 10);
+      expect(await lapsed()).toEqual([]);
+    }
+  });
+
   test('lapses if a call is past its deadline and not settled', async () => {
     await world.supply(1);
     const rollout = await world.active('a', { face: 'native' });

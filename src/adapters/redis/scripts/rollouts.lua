@@ -151,14 +151,17 @@ script('close-run', function(ask)
   return redis.call('SCARD', key.open .. run)
 end)
 
--- Whether a rollout of the native face still runs a call, before its deadline, or a turn of its grading: its trainer has no reason to ask
--- meanwhile. What a command has left behind does not count.
+-- Whether a rollout of the native face still runs a call or a turn of its grading: its trainer has no reason to ask meanwhile. What a
+-- command has left behind does not count.
 local function hasActiveWork(id)
+  -- A call whose clock pauses on a busy machine outlasts its deadline. A controller asks its sandbox within this time, and moves the
+  -- deadline if the call still runs.
+  local overdueMs = 60 * 1000
   local face, gradeUntilMs = Rollout.read(id, 'face', 'gradeUntilMs')
   if face ~= 'native' then return false end
   if tonumber(gradeUntilMs or 0) > nowMs then return true end
   for _, call in ipairs(redis.call('SMEMBERS', key.inFlight .. id)) do
-    if tonumber(redis.call('ZSCORE', key.callDeadlines, Call.overdueName(id, call)) or 0) > nowMs then return true end
+    if tonumber(redis.call('ZSCORE', key.callDeadlines, Call.overdueName(id, call)) or 0) > nowMs - overdueMs then return true end
   end
   return false
 end
