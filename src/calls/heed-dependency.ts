@@ -53,7 +53,7 @@ async function wordOnAnswer(
   answer: CallAnswer,
 ): Promise<BackendWord | null> {
   if (work.dependency === null || !reportsFailure(work.dependency, answer)) return null;
-  return askProbes(deps, work, work.dependency, 'wait');
+  return askProbes(deps, work, { dependency: work.dependency, answer }, 'wait');
 }
 
 /**
@@ -89,6 +89,9 @@ export type AskProbesDeps = RetryDeps & {
 /** How often somebody who waits for the result of a probe looks for it. */
 const lookAgainMs = 500;
 
+/** An answer that has just arrived, of a tool with this dependency. */
+type Reported = { readonly dependency: Dependency; readonly answer: CallAnswer };
+
 /**
  * What probes say of a call that has just ended: Redis' clock says when that is. `now`: the call ended long ago, so what
  * is known by now is all that will be.
@@ -96,16 +99,18 @@ const lookAgainMs = 500;
 export async function askProbes(
   deps: AskProbesDeps,
   work: Pick<Tracked, 'key' | 'call'>,
-  dependency: Dependency,
+  { dependency, answer: { evidence } }: Reported,
   patience: 'wait' | 'now',
 ): Promise<BackendWord> {
-  const startedAtMs = await startOf(deps, work);
-  const sinceMs = startedAtMs === null ? 0 : startedAtMs - recentMs(dependency);
+  const answeredMs = deps.clock.monotonicMs();
+  const sentAtMs = await sentAt(deps, work);
+  const sinceMs = sentAtMs === null ? 0 : sentAtMs - recentMs(dependency);
   let times: CallTimes | null = null;
   for (;;) {
     const read = () => deps.dependencies.read(dependency, work.key, sinceMs);
     const record = await retrying(deps, retryPolicies.storedAnswer, read);
-    times ??= { startedAtMs, endedAtMs: record.nowMs };
+    const answeredAtMs = record.nowMs - (deps.clock.monotonicMs() - answeredMs);
+    times ??= { startedAtMs: startedAt(sentAtMs, answeredAtMs, evidence), endedAtMs: record.nowMs };
     const word = judgeDependency(dependency, times, record, patience === 'wait');
     if (word.kind !== 'wait') return word;
     await deps.clock.sleep(Math.min(word.forMs, lookAgainMs));
@@ -113,11 +118,24 @@ export async function askProbes(
 }
 
 /** Null: Redis has forgotten the call; a recovery has written it back as one that surely ran. */
-async function startOf(
+async function sentAt(
   deps: AskProbesDeps,
   { key, call }: Pick<Tracked, 'key' | 'call'>,
 ): Promise<number | null> {
   const recorded = await retrying(deps, retryPolicies.storedAnswer, () => deps.calls.lookup(key, call));
   const isWrittenBack = recorded?.summary.state === 'dispatched' && recorded.summary.admitted === 'yes';
   return recorded === null || isWrittenBack ? null : recorded.summary.startedAtMs;
+}
+
+/**
+ * When the command started, on Redis' clock. A call may be on its way to its sandbox for a minute, or wait there for others, and a probe that
+ * failed meanwhile says nothing of it. It cannot have started before it was sent, whatever the sandbox says.
+ */
+export function startedAt(
+  sentAtMs: number | null,
+  answeredAtMs: number,
+  { endedAgoMs, durationMs }: CallAnswer['evidence'],
+): number | null {
+  if (sentAtMs === null || endedAgoMs === undefined) return sentAtMs;
+  return Math.max(sentAtMs, answeredAtMs - endedAgoMs - durationMs);
 }

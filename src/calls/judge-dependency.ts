@@ -18,7 +18,7 @@ export type BackendWord =
   | { readonly kind: 'good' }
   | { readonly kind: 'undecided'; readonly reason: string };
 
-/** On Redis' clock. `startedAtMs` null: Redis has forgotten when, and with it how earlier probes ended. */
+/** Of the command, on Redis' clock. `startedAtMs` null: Redis has forgotten when, and with it how earlier probes ended. */
 export type CallTimes = { readonly startedAtMs: number | null; readonly endedAtMs: number };
 
 export function judgeDependency(

@@ -153,7 +153,7 @@ async function heedOverdue(
   const { call, dependency } = work;
   const once = { answer: first, backend: null, runs: [call] };
   if (dependency === null || !reportsFailure(dependency, first)) return once;
-  const backend = await askProbes(tools, work, dependency, 'now');
+  const backend = await askProbes(tools, work, { dependency, answer: first }, 'now');
   if (backend.kind !== 'good' || !dependency.idempotent) return { ...once, backend };
   const second = await askJournal(tools, targetOf(rollout), secondRunOf(call));
   if (second.kind === 'running') return 'running';

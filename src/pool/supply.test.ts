@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { fakeEnvironment } from '#test/fakes/environment.ts';
+import { fakeEnvironment, fakeTemplate, roomyPool } from '#test/fakes/environment.ts';
 import { createFakeLaunchQueue } from '#test/fakes/launch-queue.ts';
 import { createFakeMetrics } from '#test/fakes/metrics.ts';
 import { createFakePoolStore } from '#test/fakes/pool-store.ts';
 import type { TemplateCounts } from '../ports/fleet/pool.ts';
-import { templateDigest, environmentVersion } from '../model/ids.ts';
+import { environmentName, templateDigest, environmentVersion } from '../model/ids.ts';
 import { planPools } from './plans.ts';
 import { countPools, createSupply, wantedLaunches, wantedTickets, pullable, type Wanted } from './supply.ts';
 
@@ -76,6 +76,32 @@ test('a pool that is full is not named: nobody is to look at it', async () => {
   await supply();
   await count();
   expect(pool.looks.flat()).toEqual([]);
+});
+
+const environmentOf = (name: string, minReady: number) =>
+  fakeEnvironment({
+    name: environmentName(name),
+    template: fakeTemplate({ digest: templateDigest(name) }),
+    pool: { ...roomyPool, minReady },
+  });
+
+test('only pools in use or kept warm are counted; all are shown', async () => {
+  const { pool, metrics } = world({});
+  const environments = ['warm', 'used', 'idle'].map((name) => environmentOf(name, name === 'warm' ? 1 : 0));
+  const plans = planPools(environments, [], new Map());
+  const [warm, used, idle] = [...plans.keys()];
+  const counted: unknown[] = [];
+  pool.knownTemplates = async () => [templateDigest('used')];
+  pool.counts = async (templates) => {
+    counted.push([...templates]);
+    return templates.map((template) => ({ ...counts, template }));
+  };
+  await countPools({ pool, metrics, plans: () => plans });
+  expect(counted).toEqual([[warm, used]]);
+  expect(metrics.recorded.at(-1)).toMatchObject({
+    name: 'poolCounted',
+    values: [[{ template: warm }, { template: used }, { template: idle, ready: 0 }]],
+  });
 });
 
 const template = templateDigest('template-a');

@@ -1,8 +1,8 @@
 import type { PoolStore, TemplateCounts, PoolTarget } from '../ports/fleet/pool.ts';
 import type { LaunchQueue } from '../ports/launch-queue.ts';
 import type { Metrics, FleetPool } from '../ports/metrics.ts';
-import { type PoolPlans, targetsOf } from './plans.ts';
-import { templateDigest } from '../model/ids.ts';
+import { type PoolPlan, type PoolPlans, targetsOf } from './plans.ts';
+import { type TemplateDigest, templateDigest } from '../model/ids.ts';
 import { pullSlots } from '../model/pull-slots.ts';
 
 type SupplyTools = {
@@ -46,18 +46,37 @@ async function supplyTickets(tools: SupplyTools): Promise<void> {
 }
 
 type PoolCountTools = {
-  readonly pool: Pick<PoolStore, 'counts' | 'lookAt'>;
+  readonly pool: Pick<PoolStore, 'counts' | 'knownTemplates' | 'lookAt'>;
   readonly metrics: Pick<Metrics, 'poolCounted'>;
   readonly plans: () => PoolPlans;
 };
 
-/** Counts all pools, for people, and for what a Redis that has forgotten does not know to be lacking. */
+/**
+ * Counts all pools, for people, and for what a Redis that has forgotten does not know to be lacking. There may be thousands of planned
+ * templates. Redis counts the pools in use or kept warm; the others are empty.
+ */
 export async function countPools({ pool, metrics, plans: ofNow }: PoolCountTools): Promise<void> {
   const plans = ofNow();
-  const counts = await pool.counts([...plans.keys()]);
-  metrics.poolCounted(countedTogether(counts, plans));
+  const inUse = new Set(await pool.knownTemplates());
+  const isCounted = ([template, { minReady }]: readonly [TemplateDigest, PoolPlan]) =>
+    minReady > 0 || inUse.has(template);
+  const counts = await pool.counts([...plans].filter(isCounted).map(([template]) => template));
+  const empty = [...plans].filter((plan) => !isCounted(plan)).map(([template]) => emptyPool(template));
+  metrics.poolCounted(countedTogether([...counts, ...empty], plans));
   await nameLacking(pool, plans, counts);
 }
+
+const emptyPool = (template: TemplateDigest): TemplateCounts => ({
+  template,
+  ready: 0,
+  launching: 0,
+  held: 0,
+  waiting: 0,
+  oldestWaitMs: 0,
+  announced: 0,
+  breaker: 'closed',
+  lastFailure: null,
+});
 
 async function nameLacking(
   pool: Pick<PoolStore, 'lookAt'>,

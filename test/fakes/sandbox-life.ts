@@ -203,3 +203,9 @@ export function answering(over: {
 function captured(text: string) {
   return { head: text, tail: '', totalBytes: Buffer.byteLength(text), cutBytes: 0 };
 }
+
+/** What repeats of a call have in common: all but for how long ago it ended. */
+export function withoutAge(answer: CallAnswer | 'running'): CallAnswer | 'running' {
+  if (answer === 'running') return answer;
+  return { ...answer, evidence: { ...answer.evidence, endedAgoMs: 0 } };
+}

@@ -85,7 +85,7 @@ export const sandboxesKeys = {
   },
   templates: {
     type: 'set',
-    what: 'templates that have waiters or sandboxes',
+    what: 'templates that have waiters, sandboxes, or a start that failed in the last day',
     life: 'forgotten by `known-templates`',
     bound: 'templates',
   },

@@ -33,15 +33,16 @@ export function reservedBytes(request: CallRequest): number {
   return 2 * request.keepBytes + overheadBytes;
 }
 
-/** The same bytes every time: the same fields in the same order. */
-export function decodeAnswer(raw: RawAnswer): CallAnswer {
-  const { callId, ending, stdout, stderr, binary, ...rest } = raw;
+/** The same every time, field by field, but for how long ago the call ended. */
+export function decodeAnswer(raw: RawAnswer, endedAgoMs: number): CallAnswer {
+  const { callId, ending, stdout, stderr, binary, evidence, ...rest } = raw;
   return {
     callId,
     ending,
     stdout: decodeCapture(stdout),
     stderr: decodeCapture(stderr),
     ...(binary && { base64: { stdout: encodeCapture(stdout), stderr: encodeCapture(stderr) } }),
+    evidence: { ...evidence, endedAgoMs: Math.max(0, Math.round(endedAgoMs)) },
     ...rest,
   };
 }

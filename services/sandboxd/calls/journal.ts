@@ -37,7 +37,7 @@ export type StartCall = (
  *
  *   received   waits for room; nothing has run
  *   running    started once; repeats attach
- *   done       the answer is kept and every repeat gets the same bytes
+ *   done       the answer is kept and every repeat gets the same one
  *   confirmed  somebody else has stored it: only id and digest stay
  *
  *   received → running → done → confirmed, and received → done when it is cancelled before it ran. What was not done
@@ -76,7 +76,7 @@ export class Journal {
     if (request.action.kind === 'grade') this.beginGrading();
     else this.requireUngraded();
     this.#requireSpace();
-    const entry = new JournalEntry(callId, request);
+    const entry = new JournalEntry(callId, request, this.#nowMs);
     this.#entries.set(callId, entry);
     return entry;
   }
@@ -242,14 +242,14 @@ export async function awaitAnswer(
   waitMs: number,
   gone: AbortSignal,
 ): Promise<CallAnswer | 'running'> {
-  const answer = entry.answer ?? (await entry.finishedWithin(waitMs, gone));
-  return answer === null ? 'running' : decodeAnswer(answer);
+  if (entry.answer === null) await entry.finishedWithin(waitMs, gone);
+  return entry.decoded() ?? 'running';
 }
 
 type State =
   | { readonly kind: 'received'; readonly request: CallRequest }
   | { readonly kind: 'running'; readonly request: CallRequest; readonly stop: AbortController }
-  | { readonly kind: 'done'; readonly answer: RawAnswer }
+  | { readonly kind: 'done'; readonly answer: RawAnswer; readonly endedAtMs: number }
   | { readonly kind: 'confirmed' };
 
 /** One call in the journal; its states are told above. A request is forgotten when its call is done. */
@@ -262,9 +262,11 @@ export class JournalEntry {
   /** Null if it does not stream. */
   readonly live: LiveCall | null;
   readonly #finished = new EventTarget();
+  readonly #nowMs: () => number;
   #state: State;
 
-  constructor(callId: string, request: CallRequest) {
+  constructor(callId: string, request: CallRequest, nowMs: () => number) {
+    this.#nowMs = nowMs;
     this.callId = callId;
     this.digest = request.digest;
     this.label = request.label ?? '';
@@ -284,6 +286,12 @@ export class JournalEntry {
     return this.#state.kind === 'done' ? this.#state.answer : null;
   }
 
+  /** As it is sent now. Null: it is not done. */
+  decoded(): CallAnswer | null {
+    const state = this.#state;
+    return state.kind === 'done' ? decodeAnswer(state.answer, this.#nowMs() - state.endedAtMs) : null;
+  }
+
   get request(): CallRequest {
     if (this.#state.kind === 'received' || this.#state.kind === 'running') return this.#state.request;
     throw new Error(`call ${this.callId} is over`);
@@ -301,7 +309,7 @@ export class JournalEntry {
   }
 
   finish(answer: RawAnswer): void {
-    this.#state = { kind: 'done', answer };
+    this.#state = { kind: 'done', answer, endedAtMs: this.#nowMs() };
     this.#end();
   }
 
@@ -319,14 +327,14 @@ export class JournalEntry {
     this.#finished.dispatchEvent(new Event('finished'));
   }
 
-  /** `null` when `waitMs` passed, the asker went away, or the call was forgotten first. */
-  finishedWithin(waitMs: number, gone: AbortSignal): Promise<RawAnswer | null> {
+  /** Also when `waitMs` passed, the asker went away, or the call was forgotten first. */
+  finishedWithin(waitMs: number, gone: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const over = new AbortController();
       const settle = () => {
         over.abort();
         clearTimeout(timer);
-        resolve(this.answer);
+        resolve();
       };
       const timer = setTimeout(settle, waitMs);
       this.#finished.addEventListener('finished', settle, { signal: over.signal });

@@ -77,6 +77,7 @@ const Evidence = Type.Object({
   nodeDiskFull: Type.Optional(Type.Boolean()),
   escapedProcesses: Count,
   backgroundProcesses: Count,
+  endedAgoMs: Type.Optional(Duration),
   backgroundMs: Type.Optional(Duration),
 });
 

@@ -106,7 +106,7 @@ export interface PoolStore {
   demand(): Promise<{ readonly starting: number; readonly templates: ReadonlySet<TemplateDigest> }>;
   /** Their pools lack something, which fleet state may not know, or may have forgotten. */
   lookAt(templates: readonly TemplateDigest[]): Promise<void>;
-  /** Templates that rollouts wait for or sandboxes exist of, so that pinned old versions are served too. */
+  /** Templates that rollouts wait for, sandboxes exist of or starts have failed of in the last day; fleet state forgets the others. */
   knownTemplates(): Promise<readonly TemplateDigest[]>;
   /**
    * What the holder of a blank ticket launches: waiting rollouts first (round-robin over runs), then refill up to the

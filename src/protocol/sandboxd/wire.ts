@@ -436,6 +436,8 @@ export type CallEvidence = {
   readonly escapedProcesses: number;
   /** Processes of the call that went on in the background when it was answered. */
   readonly backgroundProcesses: number;
+  /** How long before this was sent the call ended. An older sandboxd does not say. */
+  readonly endedAgoMs?: number;
   /** How long the background worked between the call before and this one; an older sandboxd does not say. */
   readonly backgroundMs?: number;
 };

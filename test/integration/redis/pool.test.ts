@@ -489,6 +489,19 @@ test('templates are known while rollouts wait for them or sandboxes exist of the
   expect(await world.fleet.pool.knownTemplates()).toEqual([template]);
 });
 
+test('a template is forgotten while its only waiter is silent, and known again when that returns to its place', async () => {
+  await wait('a', 'run-1', other);
+  await world.step(minute);
+  expect(await world.fleet.pool.knownTemplates()).toEqual([]);
+  await wait('a', 'run-1', other);
+  expect(await world.fleet.pool.knownTemplates()).toEqual([other]);
+});
+
+test('a template whose last start has failed stays known, so that its breaker is counted', async () => {
+  await fail(1);
+  expect(await world.fleet.pool.knownTemplates()).toEqual([template]);
+});
+
 test('a rollout that starts to wait gives controllers a hint', async () => {
   const hinted = new Promise<void>((resolve) => {
     world.fleet.pool.onWork(resolve);

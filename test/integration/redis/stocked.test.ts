@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest';
 import { keysOf } from '#src/adapters/redis/keys.ts';
+import { countPools } from '#src/pool/supply.ts';
+import { planPools } from '#src/pool/plans.ts';
+import { fakeEnvironment, fakeTemplate } from '#test/fakes/environment.ts';
+import { createFakeMetrics } from '#test/fakes/metrics.ts';
 import { bootId, environmentVersion, sandboxId, templateDigest } from '#src/model/ids.ts';
 import { sandboxAddress } from '#src/model/rollout.ts';
 import type { PoolTarget } from '#src/ports/fleet/pool.ts';
@@ -22,6 +26,13 @@ const rowOf = (index: number) => templateDigest(`row-${index}`);
 
 const wait = (rollout: string, template = heavy) =>
   world.fleet.claims.claim(claimOf(rollout, { owner: ownerOf(rollout), template }));
+
+const environment = fakeEnvironment();
+const chosenRows = (rows: number) =>
+  Array.from({ length: rows }, (_, index) => ({
+    environment,
+    template: fakeTemplate({ digest: rowOf(index) }),
+  }));
 
 let tickets = 0;
 
@@ -47,8 +58,22 @@ async function commandsNextTo(templates: number): Promise<number> {
   return commandsOf(world.redis, async () => expect(await reserve(targets)).toBeNull());
 }
 
+/** Commands of one count of so many planned templates, one of which is in use. */
+async function commandsOfCounting(templates: number): Promise<number> {
+  await world.reset();
+  await wait('r0', rowOf(0));
+  await reserve(poolOf(templates));
+  const plans = planPools([environment], [], new Map(), chosenRows(templates));
+  const tools = { pool: world.fleet.pool, metrics: createFakeMetrics(), plans: () => plans };
+  return commandsOf(world.redis, () => countPools(tools));
+}
+
 test('a reservation next to 3,000 templates without sandboxes takes as many commands as next to few', async () => {
   expect(await commandsNextTo(3_000)).toBe(await commandsNextTo(10));
+});
+
+test('counting the pools next to 3,000 planned templates without sandboxes takes as many commands as next to few', async () => {
+  expect(await commandsOfCounting(3_000)).toBe(await commandsOfCounting(10));
 });
 
 test('templates whose sandboxes are gone are counted no more', async () => {

@@ -1,5 +1,5 @@
 import { Binding } from '#services/sandboxd/binding.ts';
-import { decodeAnswer, type RawAnswer } from '#services/sandboxd/calls/answer.ts';
+import type { RawAnswer } from '#services/sandboxd/calls/answer.ts';
 import { Journal, type JournalEntry } from '#services/sandboxd/calls/journal.ts';
 import type { Artifact } from '#src/grading/artifacts.ts';
 import { type Owner, rolloutKey } from '#src/model/rollout.ts';
@@ -136,7 +136,7 @@ export class Daemon {
   }
 
   answerOf(entry: JournalEntry): CallAnswer | 'running' {
-    return entry.answer === null ? 'running' : decodeAnswer(entry.answer);
+    return entry.decoded() ?? 'running';
   }
 
   protected emptyJournal(): Journal {

@@ -74,12 +74,13 @@ script('counts', function(ask)
   return rows
 end)
 
--- Templates that rollouts wait for or sandboxes exist of; the others are forgotten here.
+-- Templates that rollouts wait for, sandboxes exist of or starts have failed of; the others are forgotten here.
 script('known-templates', function()
   local known = {}
   for _, template in ipairs(redis.call('SMEMBERS', key.templates)) do
     local members = redis.call('ZCARD', key.ready .. template) + redis.call('SCARD', key.starting .. template)
       + redis.call('SCARD', key.held .. template) + Line.countGrantable(template) + Pool.announcedOf(template)
+      + redis.call('EXISTS', key.breaker .. template)
     if members > 0 then
       known[#known + 1] = template
     else

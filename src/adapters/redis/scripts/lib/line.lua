@@ -25,7 +25,11 @@ end
 
 local function becomeGrantable(id, template, place)
   local run = Rollout.runOf(id)
-  if redis.call('ZADD', key.grantable .. template, nowMs, id) == 1 then Breaker.probeAtOnce(template) end
+  if redis.call('ZADD', key.grantable .. template, nowMs, id) == 1 then
+    -- It is forgotten while all of its waiters are silent.
+    redis.call('SADD', key.templates, template)
+    Breaker.probeAtOnce(template)
+  end
   redis.call('ZADD', lineKey(template, run), place, id)
   joinRing(key.turns .. template, run)
   joinRing(key.launchRuns, run)
@@ -53,7 +57,6 @@ end
 local function join(id, template, place)
   redis.call('ZADD', key.waiters, nowMs, id)
   redis.call('SADD', key.waitersOfRun .. Rollout.runOf(id), id)
-  redis.call('SADD', key.templates, template)
   Sandbox.mayLack(template)
   becomeGrantable(id, template, place)
   joinGraders(id)
