@@ -188,8 +188,8 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
   };
   const core = gatewayCore({
     resolve: { claims, environments, rolloutCache, canonical },
-    open: { claims, controls, environments, rolloutCache, canonical, clock, random },
-    prewarm: { environments, pool, clock, random },
+    open: { claims, controls, environments, rolloutCache, canonical, clock, random, timings },
+    prewarm: { environments, pool, clock, random, timings },
     calls: calling,
     grading,
     lifecycle,

@@ -184,6 +184,7 @@ const e2bPartsOf = (parts: GatewayParts): E2bParts => ({
   reports: parts.runs.reports,
   clock: parts.authentication.clock,
   fileBytes: parts.fileBytes,
+  lineMs: parts.timings.e2bLineMs,
   onFailure: listenerOf(parts.log, parts.metrics),
 });
 

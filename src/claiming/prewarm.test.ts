@@ -7,6 +7,7 @@ import { fakeEnvironment, fakeOpenTemplate } from '#test/fakes/environment.ts';
 import { createFakePoolStore } from '#test/fakes/pool-store.ts';
 import type { Environment } from '../model/environment.ts';
 import { runId, tenantId } from '../model/ids.ts';
+import { productionTimings } from '../model/timings.ts';
 import { PinnedEnvironments } from './pinned-environments.ts';
 import { prewarm, type Prewarm } from './prewarm.ts';
 
@@ -33,7 +34,7 @@ function world(given: Partial<Environment> = {}) {
     name: string = environment.name,
     requirements: Prewarm['requirements'] = null,
   ) =>
-    prewarm({ environments, pool, clock, random: createFakeRandom() }, caller, {
+    prewarm({ environments, pool, clock, random: createFakeRandom(), timings: productionTimings }, caller, {
       environment: { name, version: null },
       rollouts,
       neededAtMs,

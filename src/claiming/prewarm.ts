@@ -1,7 +1,9 @@
 import { Failure } from '../failure/failure.ts';
 import { type Environment, isOpenTemplate } from '../model/environment.ts';
 import type { TemplateDigest } from '../model/ids.ts';
+import type { Timings } from '../model/timings.ts';
 import type { PoolStore } from '../ports/fleet/pool.ts';
+import { Deadline } from '../waiting/deadline.ts';
 import { type RetryDeps, retrying } from '../waiting/retries.ts';
 import { retryPolicies } from '../waiting/retry-policies.ts';
 import type { ResolveDeps, Caller } from './resolve-rollout.ts';
@@ -16,6 +18,7 @@ import { checkRequirements } from './unmet-requirements.ts';
 export type PrewarmDeps = Pick<ResolveDeps, 'environments'> &
   RetryDeps & {
     readonly pool: Pick<PoolStore, 'announce'>;
+    readonly timings: Pick<Timings, 'openingMs'>;
   };
 
 export type Prewarm = {
@@ -54,6 +57,7 @@ export async function prewarm(deps: PrewarmDeps, caller: Caller, asked: Prewarm)
   const demanded = needsOf(environment, asked.rollouts, asked.requirements?.amounts);
   const needs = withinPool(demanded, environment.pool.max);
   const { tenant, run } = caller;
+  const until = Deadline.in(deps.clock, deps.timings.openingMs);
   const announced = await Promise.all(
     needs.map(({ chosen, count }) => {
       const announcement = {
@@ -63,8 +67,11 @@ export async function prewarm(deps: PrewarmDeps, caller: Caller, asked: Prewarm)
         lifeMs: aheadMs + lateMs,
         ...choiceOf(chosen),
       };
-      return retrying(deps, retryPolicies.opening, () =>
-        deps.pool.announce(chosen.template.digest, announcement),
+      return retrying(
+        deps,
+        retryPolicies.opening,
+        () => deps.pool.announce(chosen.template.digest, announcement),
+        { until },
       );
     }),
   );

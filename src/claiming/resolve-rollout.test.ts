@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { type EnvironmentOfTest, fakeEnvironment, fakeTemplate, roomyPool } from '#test/fakes/environment.ts';
 import { fakeRollout } from '#test/fakes/rollout-record.ts';
 import { rolloutId, itemKey, runId, tenantId } from '../model/ids.ts';
+import { productionTimings } from '../model/timings.ts';
 import { rolloutKey, noTags } from '../model/rollout.ts';
 import { RolloutCache, type Open, openRollout } from './resolve-rollout.ts';
 import { openingClaim } from './claim-request.ts';
@@ -95,6 +96,7 @@ async function claimOf(
     rolloutCache: new RolloutCache(),
     canonical: (value: unknown) => JSON.stringify(value),
     controls: { standing: async () => null },
+    timings: productionTimings,
   };
   const open = {
     rollout: rolloutId('r'),

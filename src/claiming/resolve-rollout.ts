@@ -5,6 +5,7 @@ import { type Environment, isOpenTemplate } from '../model/environment.ts';
 import type { Face } from '../model/face.ts';
 import type { Item } from '../model/grader.ts';
 import type { RolloutId, RunId, TenantId, ItemKey } from '../model/ids.ts';
+import type { Timings } from '../model/timings.ts';
 import { isOver, type Owner, rolloutKey, type RolloutKey, type RolloutTags } from '../model/rollout.ts';
 import type { ClaimStore, ClaimRequest } from '../ports/fleet/claims.ts';
 import type { ControlStore } from '../ports/fleet/controls.ts';
@@ -16,6 +17,7 @@ import { rowIfKept, rowOf } from './dataset-row.ts';
 import { exposedItem, type ExposedItem } from '../tools/exposed-item.ts';
 import { type Canonical, isOtherItem, itemDigestOf, openingClaim, repeatedClaim } from './claim-request.ts';
 import type { EnvironmentReference, PinnedEnvironments } from './pinned-environments.ts';
+import { Deadline } from '../waiting/deadline.ts';
 import { type RetryDeps, retrying } from '../waiting/retries.ts';
 import { retryPolicies } from '../waiting/retry-policies.ts';
 import { refusal } from './refusal.ts';
@@ -234,6 +236,7 @@ export type OpenDeps = ResolveDeps &
   RetryDeps & {
     readonly claims: Pick<ClaimStore, 'claim' | 'find' | 'olderGateways'>;
     readonly controls: Pick<ControlStore, 'standing'>;
+    readonly timings: Pick<Timings, 'openingMs'>;
   };
 
 export type Open = {
@@ -267,7 +270,8 @@ export async function openRollout(deps: OpenDeps, caller: Caller, open: Open): P
   await checkTask(deps, caller.tenant, environment, open);
   const ofItem = openingClaim(owner, caller.face, environment, open.item, deps.canonical, open.requirements);
   const claim = { ...ofItem, itemKey: open.group ?? ofItem.itemKey, tags: open.tags };
-  return retrying(deps, retryPolicies.opening, async () => {
+  const until = Deadline.in(deps.clock, deps.timings.openingMs);
+  const claimIt = async () => {
     await checkGateways(deps, environment, open.item, claim);
     const before = await deps.claims.find(owner, owner.attempt);
     const reply = await deps.claims.claim(claim);
@@ -278,7 +282,8 @@ export async function openRollout(deps: OpenDeps, caller: Caller, open: Open): P
       created: before === null,
       ahead: reply.kind === 'waiting' ? reply.ahead : null,
     };
-  });
+  };
+  return retrying(deps, retryPolicies.opening, claimIt, { until });
 }
 
 /** A request that opened the rollout has its own demands in the record. */

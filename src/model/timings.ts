@@ -24,6 +24,16 @@ const table = {
     what: 'what the wait for a sandbox leaves of an RFT request, in addition to the command',
   },
   longestLineMs: { ms: 300_000, kind: 'patience', what: 'the wait of a request for a sandbox' },
+  openingMs: {
+    ms: 30_000,
+    kind: 'patience',
+    what: 'trying to open a rollout on the native face, or to announce a burst. A Redis that restarts or fails over takes some ten seconds',
+  },
+  e2bLineMs: {
+    ms: 50_000,
+    kind: 'patience',
+    what: 'the wait of an E2B client’s request for its sandbox. Such clients hang up after a minute',
+  },
   settleGraceMs: {
     ms: 30_000,
     kind: 'detection',

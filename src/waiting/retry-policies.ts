@@ -121,12 +121,12 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
   opening: {
     what: 'opening a rollout, announcing a burst',
     on: 'every failure that may pass',
-    until: '30 s',
+    until: `${productionTimings.openingMs / 1000} s`,
     again: mayPass,
     mostTries: always,
     pauses: usual,
-    // A Redis that restarts or fails over takes some ten seconds; nothing is held for a rollout that is not open.
-    withinMs: 30_000,
+    // Its files give up after this fleet's `openingMs`: nothing is held for a rollout that is not open.
+    withinMs: productionTimings.openingMs,
     by: ['src/claiming/resolve-rollout.ts', 'src/claiming/prewarm.ts'],
   },
   fileAdmission: {

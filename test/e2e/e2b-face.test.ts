@@ -21,7 +21,8 @@ pool: { min_ready: 0, max: 1 }
 
 let corral: FleetOfTest;
 beforeAll(async () => {
-  corral = await startFleetOfTest({ environments });
+  // Long enough for a start on a busy machine.
+  corral = await startFleetOfTest({ environments, timings: { e2bLineMs: 10_000 } });
 });
 afterAll(() => corral.stop());
 

@@ -16,10 +16,9 @@ import { answerOf, newSandboxId, openingOf, sandboxIdOf } from './sandbox.ts';
 import { templateOf } from './template-names.ts';
 
 /**
- * A client waits a minute for its sandbox and then hangs up, with three tries inside of it. So it is told a little before that
+ * A client waits a minute for its sandbox and then hangs up, with three tries inside of it. So it is told a little before that (`lineMs`)
  * the line was too long, and to come back later than it would try again by itself.
  */
-const lineMs = 50_000;
 const comeBackMs = 15_000;
 /** The first command: with it the sandbox is the client's own until it ends, and no grant that could be taken back. */
 const firstCall = callId('e2b-create');
@@ -48,7 +47,7 @@ export async function openSandbox(
   { id, comesAgain }: Opener,
   gone: AbortSignal,
 ): Promise<SandboxAnswer> {
-  const { core } = parts;
+  const { core, lineMs } = parts;
   const template = await templateOf(parts, caller.tenant, body.templateID);
   const environment = await core.environment(environmentRef(template.environment));
   checkAsked(environment, body);
@@ -58,7 +57,7 @@ export async function openSandbox(
   await core.open(caller, openingOf(id, body, template, environment));
   const ref = { rollout: id, attempt: 1 };
   try {
-    await setUp(core, caller, ref, template);
+    await setUp(core, caller, ref, template, lineMs);
     if (gone.aborted && !comesAgain)
       throw new Failure('capacity_timeout', 'nobody waits for this sandbox any more');
   } catch (thrown) {
@@ -80,6 +79,7 @@ async function setUp(
   caller: Caller,
   rollout: RolloutRef,
   { script }: Named,
+  lineMs: number,
 ): Promise<void> {
   const call = { rollout, call: firstCall, waitMs: lineMs };
   if (!script) return void (await core.exec(caller, { ...call, argv: ['true'], timeoutMs: firstCallMs }));

@@ -20,6 +20,8 @@ export type E2bParts = {
   readonly clock: Clock;
   readonly random: Random;
   readonly fileBytes: number;
+  /** How long a client that opens a sandbox waits for it. */
+  readonly lineMs: number;
   /** Hears of what failed in a stream, after its status was sent. */
   readonly onFailure: FailureListener;
 };

@@ -252,7 +252,8 @@ test.each(attacksOnQueries)(
   },
 );
 
-test('hold all the memory but what starts nothing: no search ends a rollout as ours', async () => {
+// From here on most of each is waiting, and they do not use up a processor meanwhile: several at once.
+test.concurrent('hold all the memory but what starts nothing: no search ends a rollout as ours', async () => {
   const [trace, environment] = ['searching-full', 'searching'];
   const hold = quietly(loop('head -c 90M /dev/zero | tail'));
   expect(
@@ -267,7 +268,7 @@ test('hold all the memory but what starts nothing: no search ends a rollout as o
   await expectScored(trace, environment, [0.25, 0]);
 });
 
-test('fill the memory after the call has ended, and take the sandbox down with it: broken, 200, and on_broken', async () => {
+test.concurrent('fill the memory after the call has ended, and take the sandbox down with it: broken, 200, and on_broken', async () => {
   const hog = `sleep 1; echo 0 > /proc/self/oom_score_adj; ${loop('head -c 100M /dev/zero >> /dev/shm/full; head -c 200M /dev/zero | tail')}`;
   const hogs = `for n in 1 2 3; do ${quietly(hog)}; done`;
   expect(await corral.rft.call({ trace: 'hog', call: 'c1', command: hogs })).toMatchObject({ status: 200 });
@@ -278,7 +279,7 @@ test('fill the memory after the call has ended, and take the sandbox down with i
   await expectScored('hog', 'shell', [0.25, 0]);
 });
 
-test.each(['KILL', 'TERM', 'SEGV'])(
+test.concurrent.each(['KILL', 'TERM', 'SEGV'])(
   'end the daemon by SIG%s from the background, where commands are root: 200 and on_broken',
   async (signal) => {
     const trace = `root-${signal}`;
@@ -291,7 +292,7 @@ test.each(['KILL', 'TERM', 'SEGV'])(
   },
 );
 
-test.each(['NaN', 'Infinity', '1e999', 'splendid', '', '0x1p4', '1\\n1'])(
+test.concurrent.each(['NaN', 'Infinity', '1e999', 'splendid', '', '0x1p4', '1\\n1'])(
   'lead the grader to a score of %j: on_exit, marked, and no discard',
   async (said) => {
     const trace = `led_${Buffer.from(said).toString('hex')}`;
@@ -303,7 +304,7 @@ test.each(['NaN', 'Infinity', '1e999', 'splendid', '', '0x1p4', '1\\n1'])(
   },
 );
 
-test.each(Object.keys(refusals))(
+test.concurrent.each(Object.keys(refusals))(
   'answer so that the judge refuses it (%s): on_refused, 200',
   async (words) => {
     const trace = `judge-${Object.keys(refusals).indexOf(words)}`;
@@ -313,7 +314,7 @@ test.each(Object.keys(refusals))(
   },
 );
 
-test.each([
+test.concurrent.each([
   ['a program that no list has', `mawk -- 'BEGIN{exit 75}'`],
   ['a script on stdin', 'echo exit 75 | sh -s'],
 ])('end a tool with the exit code of a failed backend, by %s: 200, and a score', async (how, command) => {
@@ -339,7 +340,7 @@ test('calls that the platform answers without us, malformed or of tools that are
   });
 });
 
-test('make so many calls at once that they wait for one another beyond all time: told so, 200, and a score', async () => {
+test.concurrent('make so many calls at once that they wait for one another beyond all time: told so, 200, and a score', async () => {
   const sleeping = { trace: 'crowd', command: 'sleep 6', environment: 'crowded' };
   const answers = await Promise.all(
     Array.from({ length: 120 }, (_, index) => corral.rft.call({ ...sleeping, call: `c${index}` })),
@@ -350,7 +351,7 @@ test('make so many calls at once that they wait for one another beyond all time:
   await expectScored('crowd', 'crowded', [0.25]);
 });
 
-test('queue calls at the end of its time, so that they outlast its sandbox: those that have not begun by then do not run', async () => {
+test.concurrent('queue calls at the end of its time, so that they outlast its sandbox: those that have not begun by then do not run', async () => {
   const sleeping = { trace: 'hurry', command: 'sleep 3; echo woke', environment: 'hurried' };
   const answers = await Promise.all(
     Array.from({ length: 48 }, (_, index) => corral.rft.call({ ...sleeping, call: `c${index}` })),

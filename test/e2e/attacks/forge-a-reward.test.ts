@@ -166,7 +166,7 @@ END`,
     'runs',
     [
       `cat > program <<'END'
-for p in $PPID 1 /proc/[0-9]*; do p=/proc/$(basename $p); cat $p/environ $p/cmdline $p/fd/* $p/cwd/* 2>/dev/null | tr -cd '[:print:]'; done
+for p in $PPID 1 /proc/[0-9]*; do p=/proc/$(basename $p); for f in $p/environ $p/cmdline $p/fd/* $p/cwd/*; do timeout 0.2 cat $f; done 2>/dev/null | tr -cd '[:print:]'; done
 cat /run/corral-grader/*/files/* /run/corral-grader/* 2>/dev/null; timeout 1 cat
 ls /run/corral-grader 2>/dev/null
 END`,

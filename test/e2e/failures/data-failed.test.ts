@@ -10,7 +10,7 @@ sandbox:
   disk: 64Mi
   data:
     - { build: [sh, read-corpus.sh], inputs: [read-corpus.sh], target: /data/corpus }
-tools: { shell: { builtin: shell, timeout: 43s } }
+tools: { shell: { builtin: shell, timeout: 46s } }
 grader: { kind: text, reference: item.answer }
 pool: { min_ready: 0, max: 4 }
 `;

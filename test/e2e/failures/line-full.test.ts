@@ -13,7 +13,7 @@ pool: { min_ready: 0, max: 1 }
 
 let corral: FleetOfTest;
 beforeAll(async () => {
-  corral = await startFleetOfTest({ environments: { shell: none } });
+  corral = await startFleetOfTest({ environments: { shell: none }, timings: { openingMs: 3_000 } });
 });
 afterAll(() => corral.stop());
 

@@ -12,7 +12,7 @@ import { impatientOnRft } from '#test/support/timings.ts';
 const environment = (name: string, sandbox: string) => `
 name: ${name}
 sandbox: ${sandbox}
-tools: { shell: { builtin: shell, timeout: 43s } }
+tools: { shell: { builtin: shell, timeout: 46s } }
 grader: { kind: text, reference: item.answer }
 pool: { min_ready: 0, max: 2 }
 `;
@@ -44,7 +44,7 @@ const cases = [
 
 /**
  * The native request ends with the third sandbox that fails alike, or when its time is over if the next sandbox may start. The
- * RFT one comes after it, so that a start has failed before it waits for what a command of 43 s leaves of 54 s: 10 s.
+ * RFT one comes after it, so that a start has failed before it waits for what a command of 46 s leaves of 54 s: 7 s.
  */
 test.concurrent.each(cases)(
   'a sandbox that does not start because %s: 503 on both faces, and it says so',
@@ -52,7 +52,7 @@ test.concurrent.each(cases)(
     await corral.native.open(environment, environment);
     const call = { call_id: 'c1', name: 'shell', arguments: { command: 'echo' } };
     const native = await corral.native.post(
-      `/v1/rollouts/${environment}/calls?wait_s=${mayPass ? 15 : 300}`,
+      `/v1/rollouts/${environment}/calls?wait_s=${mayPass ? 8 : 300}`,
       call,
     );
     const expected = { ...toldNothingRan, code, message: expect.stringContaining(words) };
