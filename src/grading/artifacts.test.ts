@@ -72,6 +72,7 @@ test.each([
   ['a disk whose structure is broken', refusing('file_error', getSystemErrorName(-117)), 'grader_failed'],
   ['a disk that does not answer', refusing('file_error', 'ETIMEDOUT'), 'grader_failed'],
   ['processes that cannot be killed', refusing('file_error', 'EBUSY'), 'grader_failed'],
+  ['a reader that who has its id may have stopped', refusing('file_error', 'SIGSTOP'), 'grader_failed'],
   ['a reader that is lost in a sandbox that was not full', refusing('file_error', 'LOST'), 'grader_failed'],
   ['a helper that is not there', refusing('internal', 'ENOENT'), 'grader_failed'],
   ['a sandboxd of before', refusing('not_found', ''), 'grader_failed'],

@@ -3,7 +3,7 @@ import { TarCutOff } from '../protocol/sandboxd/tar.ts';
 import type { Deadline } from '../waiting/deadline.ts';
 import { NotYet, type RetryDeps, retrying } from '../waiting/retries.ts';
 import { retryPolicies } from '../waiting/retry-policies.ts';
-import { graderFailed, suspiciousFailure, wantsOfMemory } from './run-command-grader.ts';
+import { graderFailed, ownShortages, suspiciousFailure } from './run-command-grader.ts';
 import { PolicyBrokeIt } from './still-there.ts';
 
 /**
@@ -70,10 +70,9 @@ const noRoomToSend = 'the policy filled its sandbox, so that its files could not
 
 type Refusal = Extract<LinkError['trouble'], { readonly kind: 'refused' }>;
 
-/** A reader that the sandbox's own shortage ended or kept from starting is the policy's doing. */
+/** A reader that the sandbox's own shortage ended or kept from starting is the policy's doing. One that was only slow is not. */
 function ofRefusal({ code, message, errno = '' }: Refusal, what: string): BadFiles {
-  const lacks = wantsOfMemory.has(errno) || errno.startsWith('SIG');
-  if ((code === 'file_error' || code === 'internal') && lacks)
+  if ((code === 'file_error' || code === 'internal') && ownShortages.has(errno))
     return { kind: 'bad', how: 'broken', reason: message };
   if (code === 'file_error' && ofFiles.has(errno)) return { kind: 'bad', how: 'artifacts', reason: message };
   if (code === 'not_found')

@@ -1,5 +1,24 @@
 import { expect, test } from 'vitest';
-import { scoreIn } from './run-command-grader.ts';
+import { endOf, scoreIn } from './run-command-grader.ts';
+
+test('a grader that still runs after its timeout and all that is around it says nothing of the policy', () => {
+  const leaf = {
+    kind: 'command',
+    argv: ['verify'],
+    files: {},
+    timeoutMs: 1_000,
+    onExit: 0,
+    onTimeout: 0,
+    onOutOfMemory: 0,
+    onBroken: 0,
+  } as const;
+  expect(() => endOf(leaf, 'running')).toThrow(
+    expect.objectContaining({
+      code: 'grader_failed',
+      evidence: { errno: 'ETIMEDOUT', suspected: 'command' },
+    }),
+  );
+});
 
 test.each([
   ['0.5\n', 0.5],

@@ -123,12 +123,14 @@ export function endOf(leaf: Leaf<'command'>, answer: CallAnswer | 'running'): Co
 }
 
 function gradeOf(leaf: Leaf<'command'>, answer: CallAnswer | 'running'): CommandGrade {
-  if (answer === 'running') return bad('timeout', 'it could not be killed at its timeout');
+  if (answer === 'running') throw suspiciousFailure('it did not end at its timeout', 'ETIMEDOUT');
   const { grade, ending } = answer;
   if (ending.kind === 'cancelled')
     throw graderFailed('a later turn of the same rollout took over', 'ECANCELED');
   if (grade === undefined) throw brokenProtocol('its sandboxd says nothing of the score');
-  if (grade.kind === 'survivors') return bad('broken', `${grade.count} processes could not be killed`);
+  // Also killed processes that wait for a disk stay, so it says nothing of the policy.
+  if (grade.kind === 'survivors')
+    throw suspiciousFailure(`${grade.count} processes could not be killed`, 'EBUSY');
   if (grade.kind === 'folder_failed') return withoutFolder(grade);
   // What its grader made of that is nobody's: a sandboxd of an earlier version puts no such file there.
   if (leaf.readsRollout && grade.toldRollout !== true)
@@ -141,7 +143,7 @@ function badEnding(leaf: Leaf<'command'>, { ending, evidence, stderr }: CallAnsw
   if (ending.kind === 'exited' && ending.exitCode === 0) return null;
   if (ending.kind === 'timed_out') return bad('timeout', `no end after ${leaf.timeoutMs} ms`);
   if (ending.kind === 'not_started') {
-    if (wantsOfMemory.has(ending.errno)) return bad('broken', ending.message);
+    if (ownShortages.has(ending.errno)) return bad('broken', ending.message);
     throw suspiciousFailure(`the grader could not be started: ${ending.message}`, ending.errno);
   }
   if (wasKilled(ending) && (evidence.outOfMemoryKills ?? 0) > 0) return bad('out_of_memory', 'out of memory');
@@ -171,11 +173,14 @@ export function scoreIn(text: string): number | null {
   return Number.isFinite(score) ? score : null;
 }
 
-/** What a sandbox filled by the policy lacks: memory, which its files take too, processes, and disk where ids are one. */
-export const wantsOfMemory: ReadonlySet<string> = new Set(['ENOMEM', 'EAGAIN', 'ENOSPC']);
+/**
+ * What a sandbox filled by the policy lacks: memory, which its files take too, and processes. sandboxd says these only if the sandbox's
+ * own account shows it, else LOST. The other failures come from time or the machine alone.
+ */
+export const ownShortages: ReadonlySet<string> = new Set(['ENOMEM', 'EAGAIN', 'SIGKILL']);
 
 function withoutFolder({ errno, message }: Extract<GradeTurn, { kind: 'folder_failed' }>): CommandGrade {
-  if (wantsOfMemory.has(errno) || errno.startsWith('SIG')) return bad('broken', message);
+  if (ownShortages.has(errno)) return bad('broken', message);
   throw suspiciousFailure(`the grader's folder could not be used: ${message}`, errno);
 }
 

@@ -10,6 +10,7 @@ import { askHelper } from '../helper/run.ts';
 import { helperProcess } from '../helper/helper-process.ts';
 import { sweepAll } from '../processes/sweep.ts';
 import { randomHex } from '../random.ts';
+import { watchShortage } from '../reading/shortage.ts';
 import { processUser } from '../users.ts';
 import { WireError } from '../wire-error.ts';
 import { type Grounds, serveAsPolicy } from './as-policy.ts';
@@ -32,7 +33,8 @@ const longestHelperMs = 60_000;
  *
  * It begins in a folder that the policy can neither enter nor name, with nothing of the policy's in its environment, and
  * while it runs it has a socket through which programs are run as the policy. Whatever could not be killed, before or
- * after, ends the turn without a score. A mistake of our own in here is thrown, and ends this sandboxd.
+ * after, ends the turn without a score. It reports a want of memory only if the sandbox's own account shows it. A mistake of
+ * our own in here is thrown, and ends this sandboxd.
  */
 export async function gradeTurn(
   grounds: Grounds,
@@ -42,12 +44,25 @@ export async function gradeTurn(
 ): Promise<TurnResult> {
   const before = await sweepAll(grounds.config, grounds.leaders);
   if (before.survivors > 0) return notRun({ kind: 'survivors', count: before.survivors });
-  const placed = await place(grounds, action);
+  const orLost = watchShortage(grounds.config);
+  const placed = await place(grounds, action).catch((error: unknown) => folderFailed(orLost(error)));
   if (typeof placed !== 'string') return notRun(placed);
-  const result = await runGrader(grounds, placed, action, limits, cancel);
+  const result = unlessLost(await runGrader(grounds, placed, action, limits, cancel), orLost);
   const after = await sweepAll(grounds.config, grounds.leaders);
   if (after.survivors > 0) return { result, grade: { kind: 'survivors', count: after.survivors } };
-  return { result, grade: await collect(grounds, placed, action) };
+  const orLostAfter = watchShortage(grounds.config);
+  const grade = await collect(grounds, placed, action).catch((error: unknown) =>
+    folderFailed(orLostAfter(error)),
+  );
+  return { result, grade };
+}
+
+/** What kept a grader from its start, if the sandbox's own account shows it. */
+function unlessLost(result: CommandResult, orLost: (error: unknown) => unknown): CommandResult {
+  const { ending } = result;
+  if (ending.kind !== 'not_started') return result;
+  const { errno, message } = reasonOf(orLost(new WireError('internal', ending.message, ending.errno)));
+  return { ...result, ending: { ...ending, errno, message } };
 }
 
 async function runGrader(
@@ -88,23 +103,19 @@ function environmentIn(folder: string, { config, env }: Grounds, told: boolean):
  * The folder of a turn, with the grader's files and programs, made by its own user so that nobody else can open them.
  * Nothing is left there of the turns before.
  */
-async function place({ config }: Grounds, { files, rollout }: GradeAction): Promise<string | GradeTurn> {
-  try {
-    if (keptFromPolicy(config.graderFolder, config) === null)
-      throw new WireError('internal', `${config.graderFolder} is open to the policy`, 'EPERM');
-    const earlier = turnsIn(config.graderFolder);
-    const folder = makeGraderFolder(config, `${turnPrefix}${randomHex(12)}`);
-    const client = helperProcess(config, 'grader', ['as-policy', socketIn(folder)])
-      .argv.map(quoted)
-      .join(' ');
-    const programs = { 'as-policy': `#!/bin/sh\nexec ${client} "$@"\n` };
-    const told = rollout === undefined ? {} : { [rolloutIn(folder)]: rollout };
-    const given = JSON.stringify({ earlier, files, programs, told });
-    await askHelper(config, 'grader', ['place-grader', folder], longestHelperMs, given);
-    return folder;
-  } catch (error) {
-    return folderFailed(error);
-  }
+async function place({ config }: Grounds, { files, rollout }: GradeAction): Promise<string> {
+  if (keptFromPolicy(config.graderFolder, config) === null)
+    throw new WireError('internal', `${config.graderFolder} is open to the policy`, 'EPERM');
+  const earlier = turnsIn(config.graderFolder);
+  const folder = makeGraderFolder(config, `${turnPrefix}${randomHex(12)}`);
+  const client = helperProcess(config, 'grader', ['as-policy', socketIn(folder)])
+    .argv.map(quoted)
+    .join(' ');
+  const programs = { 'as-policy': `#!/bin/sh\nexec ${client} "$@"\n` };
+  const told = rollout === undefined ? {} : { [rolloutIn(folder)]: rollout };
+  const given = JSON.stringify({ earlier, files, programs, told });
+  await askHelper(config, 'grader', ['place-grader', folder], longestHelperMs, given);
+  return folder;
 }
 
 const turnPrefix = 'turn-';
@@ -115,26 +126,20 @@ const turnsIn = (folder: string) =>
     .map((name) => join(folder, name));
 
 async function collect({ config }: Grounds, folder: string, { rollout }: GradeAction): Promise<GradeTurn> {
-  try {
-    const { score } = await askHelper(
-      config,
-      'grader',
-      ['read-score', join(folder, 'score'), rolloutIn(folder)],
-      longestHelperMs,
-    );
-    const text = typeof score === 'string' ? score : null;
-    return { kind: 'ran', score: text, ...(rollout !== undefined && { toldRollout: true }) };
-  } catch (error) {
-    return folderFailed(error);
-  }
+  const asked = ['read-score', join(folder, 'score'), rolloutIn(folder)];
+  const { score } = await askHelper(config, 'grader', asked, longestHelperMs);
+  const text = typeof score === 'string' ? score : null;
+  return { kind: 'ran', score: text, ...(rollout !== undefined && { toldRollout: true }) };
 }
 
 const quoted = (word: string) => `'${word.replaceAll("'", String.raw`'\''`)}'`;
 
-function folderFailed(error: unknown): GradeTurn {
+const folderFailed = (error: unknown): GradeTurn => ({ kind: 'folder_failed', ...reasonOf(error) });
+
+function reasonOf(error: unknown): { readonly errno: string; readonly message: string } {
   const message = error instanceof Error ? error.message : String(error);
   const errno = error instanceof WireError ? error.errno : (error as NodeJS.ErrnoException).code;
-  return { kind: 'folder_failed', errno: errno ?? 'UNKNOWN', message };
+  return { errno: errno ?? 'UNKNOWN', message };
 }
 
 function notRun(grade: GradeTurn): TurnResult {

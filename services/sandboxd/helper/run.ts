@@ -14,7 +14,7 @@ const readsStdin: ReadonlySet<string> = new Set(['put', 'tar-in', 'place-grader'
 
 type Helper = {
   readonly process: StartedProcess;
-  /** Rejects with `file_error` for what the helper reports, or when something in the sandbox killed it. */
+  /** Rejects with `file_error` for what the helper reports, ETIMEDOUT for its time, or when something in the sandbox killed it. */
   readonly succeeded: Promise<void>;
   readonly release: () => void;
 };
@@ -35,11 +35,21 @@ export async function startHelper(
       throw error instanceof NotStarted ? noHelper(error) : error;
     },
   );
-  const deadline = setTimeout(() => void killTree(started.pid), longestMs);
-  const succeeded = succeededOf(started);
+  let isLate = false;
+  const deadline = setTimeout(() => {
+    isLate = true;
+    void killTree(started.pid);
+  }, longestMs);
+  const succeeded = succeededOf(started).catch((error: unknown) => {
+    throw isLate ? tooSlow(longestMs) : error;
+  });
   succeeded.catch(() => {}); // Awaited later by who asked; until then it is not unhandled.
   return { process: started, succeeded, release: () => clearTimeout(deadline) };
 }
+
+/** Only time says so: the policy may have been behind it, or the machine. */
+const tooSlow = (longestMs: number) =>
+  new WireError('file_error', `the helper was not done after ${longestMs / 1000} s`, 'ETIMEDOUT');
 
 const noHelper = ({ message, errno }: NotStarted) =>
   new WireError('internal', `no helper: ${message}`, errno);

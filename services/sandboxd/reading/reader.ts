@@ -12,7 +12,7 @@ import { WireError } from '../wire-error.ts';
 /*
  * The client of `reader`, a process that reads files with a user's rights (`infra/payload/native/reader.c` describes its requests and
  * answers). That user cannot signal, trace or imitate it, so the errors that it reports are true. If ids cannot be switched, it has the
- * policy's own id, and the policy can stop or end it.
+ * policy's own id, and the policy can stop or end it: which of them did, or the machine, cannot be told.
  */
 
 /** `closed`: a file that this user may not read. */
@@ -69,7 +69,7 @@ export async function startReader(
   const as = processUser(config, 'reader');
   try {
     const spec = { argv, cwd: '/', env: {}, user: as, isInternal: true, stdin: 'pipe' } as const;
-    return new Reader(await spawnWhenAble(spec), { isOutOfReach: ids !== null, mostWaitedMs });
+    return new Reader(await spawnWhenAble(spec), mostWaitedMs);
   } catch (error) {
     throw error instanceof NotStarted ? noReader(error) : error;
   }
@@ -78,13 +78,9 @@ export async function startReader(
 const noReader = ({ message, errno }: NotStarted) =>
   new WireError('internal', `no reader: ${message}`, errno);
 
-/** `isOutOfReach`: the user whose rights it has can neither stop nor end it. */
-type Standing = { readonly isOutOfReach: boolean; readonly mostWaitedMs: number };
-
 /** Takes one request at a time, and a read lasts until its last byte. All paths are absolute. All requests throw {@link ReadError}. */
 export class Reader {
   readonly #process: StartedProcess;
-  readonly #isOutOfReach: boolean;
   readonly #mostWaitedMs: number;
   readonly #chunks: AsyncIterator<Buffer>;
   readonly #ended: Promise<readonly [number | null, string | null]>;
@@ -92,9 +88,8 @@ export class Reader {
   #isSending = false;
   #waitedMs = 0;
 
-  constructor(started: StartedProcess, { isOutOfReach, mostWaitedMs }: Standing) {
+  constructor(started: StartedProcess, mostWaitedMs: number) {
     this.#process = started;
-    this.#isOutOfReach = isOutOfReach;
     this.#mostWaitedMs = mostWaitedMs;
     this.#chunks = (started.stdout as Readable & AsyncIterable<Buffer>)[Symbol.asyncIterator]();
     this.#ended = once(started.child, 'close') as Promise<[number | null, string | null]>;
@@ -221,19 +216,13 @@ export class Reader {
     stalled.catch(() => {}); // It is not waited for any more.
     try {
       const next = await Promise.race([this.#chunks.next(), stalled]);
-      if (next === 'stalled') throw this.#stall();
+      if (next === 'stalled') throw stall(this.#mostWaitedMs);
       if (next.done === true) throw await this.#end();
       return next.value;
     } finally {
       over.abort();
       this.#waitedMs += monotonicMs() - beganMs;
     }
-  }
-
-  #stall(): ReadError {
-    const message = `the files were waited for ${this.#mostWaitedMs / 1000} s`;
-    // Only a user with the reader's id can stop it.
-    return new ReadError(this.#isOutOfReach ? 'ETIMEDOUT' : 'SIGSTOP', message);
   }
 
   async #end(): Promise<Error> {
@@ -246,6 +235,9 @@ export class Reader {
     return new ReadError(errno, `the reader of the files ended with ${code}`);
   }
 }
+
+const stall = (waitedMs: number) =>
+  new ReadError('ETIMEDOUT', `the files were waited for ${waitedMs / 1000} s`);
 
 /** libuv has no name for some, such as ESTALE and EUCLEAN: these are never errors that the policy's files bring about. */
 function nameOfErrno(errno: number): string {

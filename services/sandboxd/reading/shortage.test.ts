@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { sandboxdSettings } from '#test/fakes/sandboxd-settings.ts';
 import { readConfig } from '../config.ts';
+import { readUid } from '../processes/process-table.ts';
 import { WireError } from '../wire-error.ts';
 import { watchShortage, shortageIn } from './shortage.ts';
 import { ReadError } from './reader.ts';
@@ -18,13 +19,13 @@ afterEach(() => rmSync(folder, { recursive: true }));
 const account = ({ oom, kills }: { readonly oom: number; readonly kills: number }) =>
   writeFileSync(join(folder, 'memory.events'), `oom ${oom}\noom_kill ${kills}\n`);
 
-function watch(settings: Readonly<Record<string, string>> = {}) {
+function watch(settings: Readonly<Record<string, string>> = {}, policyUid = 61_234) {
   const env = {
     ...sandboxdSettings,
     CORRAL_CGROUP_EVENTS: join(folder, 'memory.events'),
     ...settings,
   };
-  return watchShortage(readConfig(env, 0, '/'));
+  return watchShortage({ ...readConfig(env, 0, '/'), policyUid });
 }
 
 const killed = new ReadError('SIGKILL', 'ended by SIGKILL');
@@ -47,9 +48,11 @@ test('a reader that is killed without a kill in the sandbox, or for the machine,
   expect(told(killed)).toMatchObject(lost);
 });
 
-test('a missing place for a process is LOST if the policy’s processes are limited', () => {
-  expect(watch()(noPlace)).toBe(noPlace);
-  expect(watch({ CORRAL_POLICY_PROCESSES: '64' })(noPlace)).toMatchObject(lost);
+test('a missing place for a process is LOST if the policy’s processes are limited, or none of them lives', () => {
+  const living = readUid(process.pid) ?? -1;
+  expect(watch({}, living)(noPlace)).toBe(noPlace);
+  expect(watch()(noPlace)).toMatchObject(lost);
+  expect(watch({ CORRAL_POLICY_PROCESSES: '64' }, living)(noPlace)).toMatchObject(lost);
 });
 
 test('without an account a killed reader is LOST', () => {
@@ -57,10 +60,24 @@ test('without an account a killed reader is LOST', () => {
   expect(told(killed)).toMatchObject(lost);
 });
 
-test('with the policy’s own id every error keeps its code', () => {
+test('with the policy’s own id only the sandbox’s own account is proof', () => {
   const told = watch({ CORRAL_USERS: 'single-user' });
-  expect(told(killed)).toBe(killed);
-  expect(told(noPlace)).toBe(noPlace);
+  for (const error of [killed, noMemory, noPlace]) expect(told(error)).toMatchObject(lost);
+  account({ oom: 4, kills: 6 });
+  for (const error of [killed, noMemory]) expect(told(error)).toBe(error);
+  expect(told(noPlace)).toMatchObject(lost);
+});
+
+test('a helper or grader that lacks memory is LOST without an account of it, as a reader is', () => {
+  const told = watch();
+  const errnos = ['ENOMEM', 'EAGAIN', 'ENOSPC', 'SIGKILL', 'SIGSEGV'];
+  const errors = errnos.map((errno) => new WireError('file_error', 'the helper gave up', errno));
+  for (const error of errors) expect(told(error)).toMatchObject(lost);
+  account({ oom: 4, kills: 6 });
+  expect(errors.filter((error) => told(error) === error).map(({ errno }) => errno)).toEqual([
+    'ENOMEM',
+    'SIGKILL',
+  ]);
 });
 
 test('other errors keep their code', () => {

@@ -6,13 +6,14 @@ import {
   readMemoryAccount,
 } from '#src/platform/memory-account.ts';
 import type { Config } from '../config.ts';
+import { readProcessTable, readUid } from '../processes/process-table.ts';
 import { WireError } from '../wire-error.ts';
 import { ReadError } from './reader.ts';
 
 /*
- * A reader cannot start, or is killed, if memory or processes run short: in the sandbox, which is the policy's doing, or on the
- * machine. The policy cannot end a reader in any other way, so the kernel's account of the sandbox decides. Without an account
- * nothing is proven.
+ * A reader, a helper or a grader cannot start, or is killed, if memory or processes run short: in the sandbox, which is the policy's
+ * doing, or on the machine. The errno is the same, so the kernel's account of the sandbox decides, and without proof it is LOST. If ids
+ * cannot be switched, the policy can end these processes itself: that leaves no proof, and the gateway marks what is LOST.
  */
 
 /** Starts watching the account. The returned function replaces an error by LOST if the sandbox's own account shows no shortage. */
@@ -21,13 +22,11 @@ export function watchShortage(config: Config): (error: unknown) => unknown {
   const before = files && readMemoryAccount(files);
   const { hadRoom } = watchMachineMemory();
   const isOwn = (errno: string): boolean => {
-    // With the same id the policy can do anything to the reader.
-    if (config.userMode !== 'two-user') return true;
-    // If the policy's processes are limited, the reader has a place beyond that limit.
-    if (errno === 'EAGAIN') return config.policyProcesses === null;
+    if (errno === 'EAGAIN') return mayFillPlaces(config);
     if (files === null) return false;
     if (errno === 'ENOMEM') return lackedMemorySince(before, files, hadRoom);
-    return memoryKillsSince(before, files, hadRoom)?.lackedBy === 'sandbox';
+    // The kernel kills for memory with no other signal. A full disk is no proof: the policy's limit is not that of the disk.
+    return errno === 'SIGKILL' && memoryKillsSince(before, files, hadRoom)?.lackedBy === 'sandbox';
   };
   return (error) => {
     const errno = shortageIn(error);
@@ -37,10 +36,24 @@ export function watchShortage(config: Config): (error: unknown) => unknown {
   };
 }
 
-/** What ran short (an errno), or the signal that ended the reader; null for any other failure. */
+/**
+ * Whether the policy may hold all places for processes. If its processes are limited, there is a place beyond that limit. If none of them
+ * lives, it holds none. Where ids are one, nothing tells its processes.
+ */
+function mayFillPlaces({ userMode, policyProcesses, policyUid }: Config): boolean {
+  if (userMode !== 'two-user' || policyProcesses !== null) return false;
+  return readProcessTable().some(({ pid }) => readUid(pid) === policyUid);
+}
+
+/** What ran short (an errno), or the signal that ended the reader or helper; null for any other failure. */
 export function shortageIn(error: unknown): string | null {
+  // EAGAIN of a read is a file that another process holds.
   if (error instanceof ReadError)
     return error.code === 'ENOMEM' || error.code.startsWith('SIG') ? error.code : null;
-  const hasNotStarted = error instanceof WireError && error.code === 'internal';
-  return hasNotStarted && (error.errno === 'ENOMEM' || error.errno === 'EAGAIN') ? error.errno : null;
+  if (!(error instanceof WireError) || (error.code !== 'internal' && error.code !== 'file_error'))
+    return null;
+  const { errno = '' } = error;
+  return wanted.has(errno) || errno.startsWith('SIG') ? errno : null;
 }
+
+const wanted: ReadonlySet<string> = new Set(['ENOMEM', 'EAGAIN', 'ENOSPC']);

@@ -137,23 +137,52 @@ test('a command grader is one turn of its own kind with its files and the item o
   expect(await world.grade('trace_1', 'anything')).toMatchObject({ score: 0.75 });
 });
 
+/** All of a grader's bad endings are worth 0. */
+const allZero = { ...verifier, onTimeout: 0, onOutOfMemory: 0, onBroken: 0 } as const;
+
 test.each([
-  [{ kind: 'ran', score: 'splendid' }, 0],
-  [{ kind: 'ran', score: null }, 0],
-  [{ kind: 'survivors', count: 2 }, 'discard'],
-  [{ kind: 'folder_failed', errno: 'SIGKILL', message: 'out of memory' }, 'discard'],
+  { kind: 'ran', score: 'splendid' },
+  { kind: 'ran', score: null },
+  { kind: 'folder_failed', errno: 'SIGKILL', message: 'out of memory' },
+  { kind: 'folder_failed', errno: 'ENOMEM', message: 'out of memory' },
 ] as const)(
-  'a turn that the policy may have spoilt (%j) is worth what the environment says, and marked',
-  async (grade, worth) => {
-    await using world = await CoreWorld.start({ grader: verifier });
+  'a turn that the policy spoiled, by the sandbox’s own account (%j), is worth what the environment says, and marked',
+  async (grade) => {
+    await using world = await CoreWorld.start({ grader: allZero });
     await world.ready();
     await world.sh('trace_1', 'call_1', 'echo');
     world.link.behaviour = () => answering({ grade });
-    if (worth === 'discard') {
-      for (let turn = 1; turn <= 3; turn += 1)
-        await expect(world.grade('trace_1', 'x')).rejects.toMatchObject({ code: 'grader_failed' });
-    } else expect(await world.grade('trace_1', 'x')).toMatchObject({ score: worth });
+    expect(await world.grade('trace_1', 'x')).toMatchObject({ score: 0 });
     expect(world.events.at(-1)).toMatchObject({ kind: 'verdict', suspected: 'command' });
+  },
+);
+
+const notRun = { kind: 'ran', score: null } as const;
+
+test.each([
+  ['processes that could not be killed', { grade: { kind: 'survivors', count: 2 } }],
+  ...['ETIMEDOUT', 'LOST', 'ENOSPC', 'SIGSTOP', 'EIO'].map(
+    (errno) =>
+      [
+        `a folder that fails with ${errno}`,
+        { grade: { kind: 'folder_failed', errno, message: 'why' } },
+      ] as const,
+  ),
+  [
+    'a grader that does not start',
+    { ending: { kind: 'not_started', errno: 'LOST', message: 'why' }, grade: notRun },
+  ],
+] as const)(
+  '%s: the machine may have caused it, so it is a marked discard and never a score',
+  async (_what, told) => {
+    await using world = await CoreWorld.start({ grader: allZero });
+    await world.ready();
+    await world.sh('trace_1', 'call_1', 'echo');
+    world.link.behaviour = () => answering(told);
+    for (let turn = 1; turn <= 3; turn += 1)
+      await expect(world.grade('trace_1', 'x')).rejects.toMatchObject({ code: 'grader_failed' });
+    const verdict = { kind: 'discard', code: 'grader_failed', suspected: 'command' };
+    expect(world.events.at(-1)).toMatchObject({ kind: 'verdict', verdict });
   },
 );
 

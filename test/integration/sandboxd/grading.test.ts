@@ -1,7 +1,9 @@
+import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { readProcessTable } from '#services/sandboxd/processes/process-table.ts';
 import { callId } from '#src/model/ids.ts';
 import type { CallAnswer, CallRequest } from '#src/protocol/sandboxd/wire.ts';
 import {
@@ -202,6 +204,35 @@ it('a grade outruns processes that fork and end faster than anybody can look, be
     await sandboxd.stop();
   }
 });
+
+/** Kills the helper that places the grader's files, as a machine without memory does. */
+async function killPlacing({ process: { pid } }: TestSandboxd): Promise<void> {
+  const find = () =>
+    readProcessTable().find(
+      (row) =>
+        row.parent === pid && readFileSync(`/proc/${row.pid}/cmdline`, 'utf8').includes('place-grader'),
+    );
+  const helper = await vi.waitUntil(find, { interval: 1, timeout: 20_000 });
+  process.kill(helper.pid, 'SIGKILL');
+}
+
+it.each(['two-user', 'single-user'] as const)(
+  'a grade whose helper is killed without a shortage in its sandbox says so, and not that the policy did it (%s)',
+  async (users) => {
+    const sandboxd = await startSandboxd({ users });
+    try {
+      const { link, target } = sandboxd;
+      await link.bind(target, aBind(), signal);
+      // Long enough to be found while it reads them.
+      const files = { large: 'x'.repeat(8_000_000) };
+      const graded = link.call(target, callId('g1'), aGrade('true', { files }), 30_000, signal);
+      await killPlacing(sandboxd);
+      expect(await graded).toMatchObject({ grade: { kind: 'folder_failed', errno: 'LOST' } });
+    } finally {
+      await sandboxd.stop();
+    }
+  },
+);
 
 describe.each(['single-user', 'root'] as const)('a grade where all have one id (%s)', (users) => {
   it('is given as elsewhere, after all that the policy left running is dead, though nothing is kept from it', async () => {
