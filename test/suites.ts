@@ -40,6 +40,7 @@ export const sharingOneFleet = [
 /** Files that take half a minute and more by themselves: `test/support/slowest-first.ts` starts them before all others. */
 export const slowest = [
   'test/e2e/attacks/escape-a-low-score.test.ts',
+  'test/e2e/changes.test.ts',
   'test/e2e/first-environment.test.ts',
   'test/e2e/gallery.test.ts',
   'test/e2e/gallery-made.test.ts',

@@ -92,8 +92,8 @@ async function gradeBySelf(
   answer: string,
 ) {
   const rollout = { client, environment, item: row.item, rolloutId: `${traceId}-${kind}` };
-  const { score, broken } = await gradeUntouched(rollout, answer);
-  const shown = `score ${showScore(score)}`;
+  const { score, broken, changes } = await gradeUntouched(rollout, answer);
+  const shown = `score ${showScore(score)}${changes === null ? '' : `, ${changes}`}`;
   if (broken === null) return { ok: true, score, detail: shown };
   return {
     ok: false,

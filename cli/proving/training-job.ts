@@ -104,6 +104,12 @@ type UntouchedRollout = {
   readonly rolloutId: string;
 };
 
+/** What a grader with `changes` was brought, and its bounds. */
+function changesIn({ reason }: Static<typeof GradeAnswer>['detail']): string | null {
+  const [, told] = typeof reason === 'string' ? reason.split(', with ') : [];
+  return told?.includes(' changes of at most ') === true ? told : null;
+}
+
 /**
  * Grades an answer where nothing was done, on the face that explains the score. No policy can have broken the grader there, so if
  * the grader fails and the environment scores that (`broken`), the grader itself is the cause.
@@ -111,7 +117,7 @@ type UntouchedRollout = {
 export async function gradeUntouched(
   { client, environment, item, rolloutId }: UntouchedRollout,
   answer: string,
-): Promise<{ readonly score: number; readonly broken: string | null }> {
+): Promise<{ readonly score: number; readonly broken: string | null; readonly changes: string | null }> {
   const send = { method: 'POST', deadlineMs: 600_000 } as const;
   const opening = { rollout_id: rolloutId, environment, item };
   await askNative(client, { ...send, path: '/v1/rollouts', body: opening }, Type.Object({}));
@@ -121,5 +127,5 @@ export async function gradeUntouched(
   const { score, detail } = await askNative(client, graded, GradeAnswer);
   await client.send({ method: 'POST', path: `${path}/finish` });
   const broken = detail['suspected'] === undefined ? null : JSON.stringify(detail).slice(0, 400);
-  return { score, broken };
+  return { score, broken, changes: changesIn(detail) };
 }

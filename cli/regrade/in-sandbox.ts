@@ -93,9 +93,10 @@ export async function exec(
   callId: string,
   argv: readonly string[],
   timeoutS: number,
+  stdin?: string,
 ): Promise<CallAnswer> {
   const deadlineMs = (heldS + 100) * 1000;
-  const body = { call_id: callId, argv, timeout_s: timeoutS };
+  const body = { call_id: callId, argv, timeout_s: timeoutS, ...(stdin !== undefined && { stdin }) };
   let answer = await client.send({ method: 'POST', path: `${path}/exec?wait_s=${heldS}`, body, deadlineMs });
   while (answer.status === 202)
     answer = await client.send({

@@ -4,11 +4,13 @@ import { Value } from 'typebox/value';
 import type { KeptLine } from '#src/adapters/event-log/kept-log.ts';
 import { loadEnvironments } from '#src/environments/load-environments.ts';
 import { tarOf } from '#src/grading/artifacts.ts';
+import { tarOfChanges } from '#src/grading/changes/changes.ts';
+import { namesOfChanges } from '#src/grading/take-all.ts';
 import { reasonsIn } from '#src/grading/told-why.ts';
 import { freshLeaves } from '#src/model/grader-leaves.ts';
 import type { Json } from '#src/model/grader.ts';
 import { requireAmounts } from '#src/protocol/native/requirements.ts';
-import type { KeptArtifacts } from '#src/ports/kept-rollouts.ts';
+import type { KeptArtifacts, KeptChanges } from '#src/ports/kept-rollouts.ts';
 import { CommandError } from '../command-error.ts';
 import { askNative, heldS, type HttpClient } from '../gateway/http-client.ts';
 import { patiently } from '../proving/play.ts';
@@ -41,7 +43,9 @@ export async function offered(client: HttpClient, file: string, newer: NewGrader
   if (found === undefined) throw new Error(`${file} was read as ${newer.name}, and is not among its folder`);
   const { name, version, grader } = found;
   const offers = await environmentsOf(client, undefined);
-  const names = [...new Set(freshLeaves(grader).flatMap(({ fresh }) => fresh.artifacts))];
+  const leaves = freshLeaves(grader).map(({ fresh }) => fresh);
+  const changed = leaves.flatMap(({ changes }) => namesOfChanges(changes));
+  const names = [...new Set([...leaves.flatMap(({ artifacts }) => artifacts), ...changed])];
   if (offers.some((one) => one.name === name && one.version === version))
     return { address: `${name}@${version}`, names };
   throw new CommandError(
@@ -58,7 +62,7 @@ export async function gradeOnFleet(
   { address, names }: OnFleet,
   { item, rollout: { sample }, artifacts, amounts }: KeptLine,
 ): Promise<NewScore> {
-  const files = keptOf(artifacts, names);
+  const kept = keptOf(artifacts, names);
   const body = {
     rollout_id: rolloutId,
     environment: address,
@@ -72,7 +76,8 @@ export async function gradeOnFleet(
     Type.Object({}),
   );
   try {
-    await place(client, path, names, files);
+    if (kept.changes === undefined) await place(client, path, names, kept.files);
+    else await placeChanges(client, path, kept.changes);
     return await grade(client, path, sample);
   } finally {
     await client.send({ method: 'POST', path: `${path}/finish` });
@@ -86,10 +91,12 @@ function keptOf(kept: KeptArtifacts | undefined, names: readonly string[]) {
     throw new CommandError('no artifacts were kept: its environment took none', 'yours', next);
   if (kept.kind === 'none') throw new CommandError(`no artifacts were kept: ${kept.reason}`, 'yours', next);
   const missing = names.filter((name) => !kept.names.includes(name));
-  if (missing.length === 0)
-    return kept.files.map(({ path, executable, mtime_s, base64 }) => {
+  if (missing.length === 0) {
+    const files = kept.files.map(({ path, executable, mtime_s, base64 }) => {
       return { path, executable, mtimeS: mtime_s, bytes: Buffer.from(base64, 'base64') };
     });
+    return { files, changes: kept.changes };
+  }
   const had = `kept were ${kept.names.join(', ')}`;
   throw new CommandError(`its artifacts ${missing.join(', ')} were not kept; ${had}`, 'yours', next);
 }
@@ -111,7 +118,7 @@ async function place(
   client: HttpClient,
   path: string,
   names: readonly string[],
-  files: ReturnType<typeof keptOf>,
+  files: ReturnType<typeof keptOf>['files'],
 ): Promise<void> {
   must(await exec(client, path, 'clear', ['sh', '-c', clear, 'sh', ...names], 60));
   for (const root of ['.', '/']) {
@@ -122,6 +129,21 @@ async function place(
     .map(surelyThere)
     .filter((name) => name !== '' && !files.some(({ path: at }) => at === name || at.startsWith(`${name}/`)));
   if (empty.length > 0) must(await exec(client, path, 'folders', ['mkdir', '-p', ...empty], 60));
+}
+
+/** The sandbox is as the image has it, so the fleet finds the same changes again. */
+async function placeChanges(
+  client: HttpClient,
+  path: string,
+  { removed, written }: KeptChanges,
+): Promise<void> {
+  const argv = ['xargs', '-0', '-r', 'rm', '-rf', '--'];
+  const list = removed.map((each) => `${each}\0`).join('');
+  if (list !== '') must(await exec(client, path, 'removed', argv, 60, list));
+  const files = written.map(({ base64 = '', mtime_s, ...each }) => {
+    return { ...each, mtimeS: mtime_s, bytes: Buffer.from(base64, 'base64') };
+  });
+  if (files.length > 0) await put(client, `${path}/archive?path=/`, await bytesOf(tarOfChanges(files)));
 }
 
 /** What of a name has no `*` was there when they were taken, and is no file that they have: so a folder. */

@@ -45,6 +45,8 @@ export type Daemon = {
   readonly leaders: Leaders;
   readonly turns: Turns;
   readonly background: BackgroundTime;
+  /** Folders in which a policy's changes were put for a grader. */
+  readonly changed: Set<string>;
 } & Around;
 
 /** What a daemon does beyond its own state. */
@@ -63,10 +65,12 @@ export function createDaemon(config: Config, env: NodeJS.ProcessEnv, boot: strin
   const turns = new Turns();
   const outputs = new Outputs(outputRoomBytes);
   const background = new BackgroundTime(() => momentNow(config.cgroupCpu));
+  const changed = new Set<string>();
   const binding = new Binding();
   const lifeLeftMs = () => binding.expiresInMs(monotonicMs()) ?? Infinity;
   const starvation = starvationOf(config);
-  const starter = callStarter({ config, env, leaders, starvation, lifeLeftMs }, turns, outputs, background);
+  const grounds = { config, env, leaders, starvation, changed };
+  const starter = callStarter({ ...grounds, lifeLeftMs }, turns, outputs, background);
   const journal = new Journal(journalLimits, starter, monotonicMs);
   const done = { probed: false, filesPut: 0 };
   const uploads = new Uploads(maxCallsOfLife);
@@ -82,6 +86,7 @@ export function createDaemon(config: Config, env: NodeJS.ProcessEnv, boot: strin
     leaders,
     turns,
     background,
+    changed,
     ...around,
   };
 }

@@ -6,7 +6,7 @@ import { Capture } from './command/capture.ts';
 import type { StartedProcess } from './command/spawn-as.ts';
 import type { Config } from './config.ts';
 import type { Daemon } from './daemon.ts';
-import { folderOf } from './helper/helper-process.ts';
+import { folderOf, type HelperRole } from './helper/helper-process.ts';
 import { parseReply, replyBytes, startHelper } from './helper/run.ts';
 import { killTree } from './processes/kill-tree.ts';
 import { artifactsOf } from './reading/artifacts.ts';
@@ -17,12 +17,22 @@ import { sweepAll } from './processes/sweep.ts';
 import { WireError } from './wire-error.ts';
 
 /** One file or archive, whatever its size: a client that stopped sending or reading must not keep a helper alive for ever. */
-const longestTransferMs = 600_000;
+export const longestTransferMs = 600_000;
 
 /** Bytes in, as the user. Throws `file_error` where the path is at fault. */
 export async function putFile(config: Config, place: FilePlace, body: IncomingMessage): Promise<FileReply> {
   const task = place.form === 'archive' ? 'tar-in' : 'put';
-  const helper = await startHelper(config, place.user, [task, place.path], longestTransferMs);
+  return writeIn(config, place.user, [task, place.path], body);
+}
+
+/** A body for a helper that writes it. Throws `file_error` with what it reports. */
+export async function writeIn(
+  config: Config,
+  user: HelperRole,
+  task: readonly string[],
+  body: IncomingMessage,
+): Promise<FileReply> {
+  const helper = await startHelper(config, user, task, longestTransferMs);
   const { child, stdout } = helper.process;
   const said = new Capture(replyBytes);
   stdout.on('data', (chunk: Buffer) => said.push(chunk));
@@ -79,7 +89,7 @@ type Reading = {
   readonly read: (reader: Reader) => AsyncIterable<Uint8Array>;
 };
 
-async function readOut(
+export async function readOut(
   config: Config,
   user: CommandUser,
   response: ServerResponse,

@@ -5,9 +5,10 @@ import type { Config } from './config.ts';
 
 /**
  * The role of a process. `queries` processes answer queries of an environment's databases. A `reader` keeps sandboxd's ids and reads files
- * with another user's rights, and that user has no rights to it.
+ * with another user's rights, and that user has no rights to it. An `owner` keeps sandboxd's ids and writes what root owns in the image,
+ * where no policy was.
  */
-export type ProcessRole = CommandUser | 'queries' | 'reader';
+export type ProcessRole = CommandUser | 'queries' | 'reader' | 'owner';
 
 /** Under which ids a process is started; `ids: null` keeps sandboxd's own. */
 export type ProcessUser = {
@@ -40,7 +41,7 @@ function largestFileBytes({ ownDiskMebibytes, shmMebibytes }: Config): number | 
 }
 
 export function processUser(config: Config, user: ProcessRole): ProcessUser {
-  const umask = user === 'policy' ? policyUmask : closedUmask;
+  const umask = user === 'policy' || user === 'owner' ? policyUmask : closedUmask;
   const own = {
     name: user,
     ids: null,
@@ -73,6 +74,7 @@ export function nativeProgram({ payload }: Pick<Config, 'payload'>, program: Nat
 function idsOf(config: Config, user: ProcessRole): ProcessUser['ids'] {
   switch (user) {
     case 'reader':
+    case 'owner':
       return null;
     case 'policy':
       return { uid: config.policyUid, gid: config.policyGid };

@@ -10,6 +10,7 @@ sandbox: { image: host, folders: [/logs] }
 tools: { shell: { builtin: shell } }
 grader: { kind: command, command: [sh], ${words}${grader} }
 ${rest}`;
+const changed = (changes: string) => `, grade_in: fresh, changes: {${changes}}, on_artifacts: 0`;
 const fresh = ', grade_in: fresh, artifacts: [src/], on_artifacts: 0';
 
 async function loaded(yaml: string, files: Readonly<Record<string, string>> = {}) {
@@ -18,6 +19,17 @@ async function loaded(yaml: string, files: Readonly<Record<string, string>> = {}
   if (environment === undefined) throw new Error('it was not loaded');
   return environment;
 }
+
+async function changesOf(changes: string) {
+  const { grader } = await loaded(graded(changed(changes)));
+  return grader.kind === 'command' ? grader.fresh : null;
+}
+
+const part = (below: string) =>
+  `{ weight: 1, grader: { kind: command, command: [sh], ${words}${changed(`below: [${below}]`)} } }`;
+
+const both = (one: string, other: string) =>
+  graded('').replace(/grader:.*/u, `grader: { kind: weighted, parts: [${part(one)}, ${part(other)}] }`);
 
 async function mistakes(yaml: string, files: Readonly<Record<string, string>> = {}) {
   await using folder = await environmentFolder({ 'a.yaml': yaml, ...files });
@@ -71,6 +83,17 @@ describe('a grader that works in a sandbox of its own', () => {
       'grader_sandbox: { image: host, disk: 33Mi, memory: 33Mi }',
       'its memory limit is 33Mi and must be 97Mi at least',
     ],
+    [', changes: {below: [.]}', '', 'is of graders with grade_in: fresh'],
+    [', grade_in: fresh, changes: {below: [.]}', '', 'on_artifacts is missing'],
+    [`${fresh}, changes: {below: [.]}`, '', 'replaces artifacts'],
+    [changed('below: []'), '', 'must be a list of one to 16 folders'],
+    [changed('below: [../x]'), '', 'must be . for the workspace'],
+    [changed('below: [a/../..]'), '', 'must be . for the workspace'],
+    [changed('below: [/]'), '', 'must be . for the workspace'],
+    [changed('below: [/usr/src/app]'), '', '/usr has what graders run'],
+    [changed('below: [/opt]'), '', '/opt has what graders run'],
+    [changed('below: [.], except: [a/b]'), '', 'a name without a slash, or an absolute path'],
+    [changed('below: [.], files: 5000'), '', 'must be a whole number from 1 to 4096'],
     [fresh, 'pool: { max: 1 }', 'must be at most half'],
     [fresh, 'pool: { max: 8, grader: { max: 5 } }', 'must be at most half'],
     [fresh, 'pool: { min_ready: 8, max: 8 }', 'without the grader'],
@@ -85,6 +108,28 @@ describe('a grader that works in a sandbox of its own', () => {
     [fresh, 'grader_sandbox: { image: host, folders: [/logs], run_as: root }', 'run_as must not be root'],
   ])('with %s and %j is told: %s', async (grader, rest, told) => {
     expect(await mistakes(graded(grader, rest))).toContain(told);
+  });
+
+  test('may get all that the policy changed, without repositories’ own files and caches unless the author says otherwise', async () => {
+    expect(await changesOf('below: [., /data/]')).toEqual({
+      artifacts: [],
+      mostBytes: 8 * 2 ** 20,
+      onArtifacts: 0,
+      changes: { below: ['.', '/data'], except: ['.git', '__pycache__'], mostFiles: 4096 },
+    });
+    expect(await changesOf('below: [src], except: ["*.log", /workspace/out], files: 9')).toMatchObject({
+      changes: { below: ['src'], except: ['*.log', '/workspace/out'], mostFiles: 9 },
+    });
+  });
+
+  test('cannot be a program that the policy may have written', async () => {
+    const yaml = graded(changed('below: [/testbed]')).replace('command: [sh]', 'command: [/testbed/check]');
+    expect(await mistakes(yaml)).toContain('the grader is a program there');
+  });
+
+  test('gets the same changes as every other part', async () => {
+    expect(await mistakes(both('.', 'src'))).toContain('different changes');
+    await loaded(both('.', '.'));
   });
 
   test('loads with the smallest sandbox that has room for its artifacts', async () => {

@@ -1,5 +1,10 @@
 import { targetOf } from '../claiming/target.ts';
-import { type KeptArtifacts, mostKeptBytes, mostKeptCharacters } from '../ports/kept-rollouts.ts';
+import {
+  type KeptArtifacts,
+  type KeptChanges,
+  mostKeptBytes,
+  mostKeptCharacters,
+} from '../ports/kept-rollouts.ts';
 import type { SandboxLink, SandboxTarget } from '../ports/sandbox-link.ts';
 import {
   endOfTar,
@@ -11,6 +16,7 @@ import {
   tarPadding,
   wholeContent,
 } from '../protocol/sandboxd/tar.ts';
+import { changedBytes, type Changes } from './changes/changes.ts';
 import type { GradeJob } from './job.ts';
 import { type BadFiles, brokenSandbox, policysDoing, untilRead } from './policys-files.ts';
 import { brokenProtocol } from './run-command-grader.ts';
@@ -21,7 +27,9 @@ import { type TroubleDeps, whileItStands } from './still-there.ts';
  * its own user when nothing of it runs any more. Its paths and bytes are the policy's word, and whatever it did to them
  * is its own doing: `bad`, which environments have a score for, and no way to a discard.
  */
-export type Artifacts = { readonly kind: 'taken'; readonly files: readonly Artifact[] } | BadFiles;
+export type Artifacts =
+  | { readonly kind: 'taken'; readonly files: readonly Artifact[]; readonly changes?: Changes }
+  | BadFiles;
 
 /** `path`: below the workspace, or absolute below another folder of the environment's; never with `..`. */
 export type Artifact = {
@@ -124,12 +132,19 @@ export async function* tarOf(files: readonly Artifact[]): AsyncGenerator<Uint8Ar
 export const bytesOf = (artifacts: Artifacts): number =>
   artifacts.kind === 'bad'
     ? 0
-    : artifacts.files.reduce((sum, { path, bytes }) => sum + Buffer.byteLength(path) + bytes.length, 0);
+    : artifacts.files.reduce(
+        (sum, { path, bytes }) => sum + Buffer.byteLength(path) + bytes.length,
+        artifacts.changes === undefined ? 0 : changedBytes(artifacts.changes),
+      );
 
 /** What is kept of them with their rollout, as JSON. The bytes are as the policy left them, so nothing is taken out of them. */
 export function artifactsToKeep(names: readonly string[], artifacts: Artifacts): string {
   if (artifacts.kind === 'bad') return noneKept(`there were none to be had: ${artifacts.reason}`);
-  const bytes = artifacts.files.reduce((sum, file) => sum + file.bytes.length, 0);
+  const { changes } = artifacts;
+  const bytes = [...artifacts.files, ...(changes?.written ?? [])].reduce(
+    (sum, file) => sum + file.bytes.length,
+    0,
+  );
   const tooMany = `they have ${bytes} bytes, and of one rollout ${mostKeptBytes} are kept, with their paths`;
   // Before anything is made of them.
   if (bytes > mostKeptBytes) return noneKept(tooMany);
@@ -139,9 +154,22 @@ export function artifactsToKeep(names: readonly string[], artifacts: Artifacts):
     mtime_s: file.mtimeS,
     base64: file.bytes.toString('base64'),
   }));
-  const text = JSON.stringify({ kind: 'taken', names, files } satisfies KeptArtifacts);
+  const kept = { kind: 'taken', names, files, ...(changes && { changes: changesToKeep(changes) }) } as const;
+  const text = JSON.stringify(kept satisfies KeptArtifacts);
   return text.length > mostKeptCharacters ? noneKept(tooMany) : text;
 }
+
+const changesToKeep = ({ removed, written }: Changes): KeptChanges => ({
+  removed,
+  written: written.map(({ path, kind, mode, mtimeS, bytes, target }) => ({
+    path,
+    kind,
+    mode,
+    mtime_s: mtimeS,
+    ...(kind === 'file' && { base64: bytes.toString('base64') }),
+    ...(target !== undefined && { target }),
+  })),
+});
 
 const noneKept = (reason: string): string =>
   JSON.stringify({ kind: 'none', reason: reason.slice(0, 500) } satisfies KeptArtifacts);

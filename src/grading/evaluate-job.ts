@@ -1,6 +1,6 @@
 import { Failure } from '../failure/failure.ts';
 import type { Grader, Item, Json } from '../model/grader.ts';
-import { freshLeaves, graderLeaves, isFresh, outlivesItsSandbox } from '../model/grader-leaves.ts';
+import { graderLeaves, isFresh, outlivesItsSandbox } from '../model/grader-leaves.ts';
 import type { Written } from '../model/written.ts';
 import type { CallStore } from '../ports/fleet/calls.ts';
 import type { ToldWhy } from '../ports/event-log.ts';
@@ -10,20 +10,22 @@ import { retrying, type RetryDeps } from '../waiting/retries.ts';
 import { retryPolicies } from '../waiting/retry-policies.ts';
 import { type GradeJob, readSample, tooLongBytes } from './job.ts';
 import type { ArtifactRoom } from './artifact-room.ts';
-import { type Artifacts, type ArtifactsDeps, artifactsToKeep, bytesOf, takeArtifacts } from './artifacts.ts';
-import { type ElsewhereDeps, gradeElsewhere } from './grade-elsewhere.ts';
+import { type ArtifactsDeps } from './artifacts.ts';
+import type { ChangesDeps } from './changes/take-changes.ts';
+import { gradeElsewhere } from './grade-elsewhere.ts';
 import { type AttachDeps, attachedBytes, attachFiles, nothingAttached, writtenFiles } from './attachments.ts';
 import { answerAt } from './graders/compared.ts';
 import { evaluate } from './graders/evaluate.ts';
 import type { Evaluation, Leaf, Sample } from './graders/evaluation.ts';
 import { type CommandGraderDeps, filesOfRow, runCommandGrader } from './run-command-grader.ts';
+import { compareAll, keptOf, planTaking, takeAll, takenBytes, takenFor, type Taken } from './take-all.ts';
 import { redacted, toldWhy } from './told-why.ts';
 import { noStory, readCosts, readStory, type Story, writtenStory } from './story.ts';
 
 export type EvaluateDeps = CommandGraderDeps &
   ArtifactsDeps &
   AttachDeps &
-  ElsewhereDeps & {
+  ChangesDeps & {
     readonly grades: Pick<GradeStore, 'artifactsTaken'>;
     /** Of this process. */
     readonly artifactRoom: ArtifactRoom;
@@ -48,21 +50,20 @@ export async function evaluateJob(deps: EvaluateDeps, job: GradeJob): Promise<Ev
   // What a row lacks is told before anything is taken or claimed for it.
   for (const leaf of graderLeaves(job.environment.grader))
     if (leaf.kind === 'command') filesOfRow(leaf, job.item);
-  const fresh = freshLeaves(job.environment.grader).map((leaf) => leaf.fresh);
   const inRoom = roomOf(deps, job);
-  if (fresh.length === 0) return evaluateWith(deps, job, null, inRoom);
-  const paths = [...new Set(fresh.flatMap(({ artifacts }) => artifacts))];
-  const mostBytes = Math.max(...fresh.map((one) => one.mostBytes));
+  const plan = planTaking(job.environment);
+  if (plan === null) return evaluateWith(deps, job, null, inRoom);
+  const compared = await compareAll(deps, job, plan);
   const attachedLater = mostAttachedBytes(job.environment.grader);
-  return inRoom(mostBytes + attachedLater, async (shrink) => {
+  return inRoom(plan.mostHeldBytes + attachedLater, async (shrink) => {
     // Before any grader runs: one of them may run what the policy wrote among these very files.
-    const artifacts = await takeArtifacts(deps, job, { paths, mostBytes });
-    shrink(bytesOf(artifacts) + attachedLater);
+    const taken = await takeAll(deps, job, plan, compared);
+    shrink(takenBytes(taken) + attachedLater);
     if (outlivesItsSandbox(job.environment.grader))
       await inTime(deps, job, () => deps.grades.artifactsTaken(job.rollout.key, job.turn));
-    const evaluation = await evaluateWith(deps, job, artifacts, alreadyHeld);
+    const evaluation = await evaluateWith(deps, job, taken, alreadyHeld);
     if (job.environment.keep === undefined || evaluation.kind !== 'scored') return evaluation;
-    return { ...evaluation, artifacts: artifactsToKeep(paths, artifacts) };
+    return { ...evaluation, artifacts: keptOf(plan, taken) };
   });
 }
 
@@ -93,7 +94,7 @@ const inTime = <Done>(deps: RetryDeps, { deadline }: GradeJob, step: () => Promi
 async function evaluateWith(
   deps: EvaluateDeps,
   job: GradeJob,
-  artifacts: Artifacts | null,
+  taken: Taken | null,
   inRoom: InRoom,
 ): Promise<Evaluation> {
   const story = once(() => inTime(deps, job, () => readStory(deps.calls, job.rollout.key)));
@@ -113,8 +114,8 @@ async function evaluateWith(
       const isRead = leaf.readsRollout && job.rollout.broken === null;
       const whole = isRead ? wholeRollout(job, await story()) : null;
       const ended =
-        isFresh(leaf) && artifacts !== null
-          ? await gradeElsewhere(deps, job, leaf, whole, artifacts)
+        isFresh(leaf) && taken !== null
+          ? await gradeElsewhere(deps, job, leaf, whole, takenFor(leaf, taken))
           : await runCommandGrader(deps, job, leaf, whole);
       stderr = ended.stderr;
       return ended.grade;

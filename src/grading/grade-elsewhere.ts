@@ -1,22 +1,21 @@
-import { nextStep } from '../calls/next-step.ts';
 import { undisturbed } from '../claiming/undisturbed.ts';
-import { type ObtainDeps, obtainSandbox } from '../claiming/obtain-sandbox.ts';
 import { targetOf } from '../claiming/target.ts';
-import type { Wakes } from '../claiming/waiting-room.ts';
-import { asFailure, type Failure, sandboxdUnreachable } from '../failure/failure.ts';
 import { aroundGraderMs } from '../model/grader.ts';
 import type { FreshLeaf } from '../model/grader-leaves.ts';
-import type { GradeStore } from '../ports/fleet/grades.ts';
-import type { LifecycleStore } from '../ports/fleet/lifecycle.ts';
-import { isNews } from '../ports/fleet/wake-ups.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
-import { LinkError, type SandboxLink } from '../ports/sandbox-link.ts';
-import type { Deadline } from '../waiting/deadline.ts';
-import { GivenUp, noneFailed, NotYet, retrying } from '../waiting/retries.ts';
-import { retryPolicies } from '../waiting/retry-policies.ts';
+import { LinkError } from '../ports/sandbox-link.ts';
+import { noneFailed } from '../waiting/retries.ts';
 import { type Artifacts, putArtifacts } from './artifacts.ts';
+import { bodyOf, changedBytes } from './changes/changes.ts';
 import type { CommandEnd } from './graders/evaluation.ts';
-import { graderSide } from './grader-side.ts';
+import {
+  AnotherOne,
+  beforeItRan,
+  type ElsewhereDeps,
+  inGraderSandbox,
+  letGo,
+  whileItIsOurs,
+} from './in-grader-sandbox.ts';
 import type { GradeJob } from './job.ts';
 import {
   badEnd,
@@ -28,13 +27,6 @@ import {
 } from './run-command-grader.ts';
 import { maxPauseMs } from './paused-clock.ts';
 import { maybePolicy, PolicyBrokeIt } from './still-there.ts';
-
-export type ElsewhereDeps = ObtainDeps & {
-  readonly grades: Pick<GradeStore, 'releaseGrader'>;
-  readonly lifecycle: Pick<LifecycleStore, 'lose'>;
-  readonly link: Pick<SandboxLink, 'call' | 'putFile'>;
-  readonly wakes: Pick<Wakes, 'on'>;
-};
 
 /**
  * Grades where the policy never was, in a sandbox of the rollout's whose role is `grader`:
@@ -57,12 +49,13 @@ export async function gradeElsewhere(
   artifacts: Artifacts,
 ): Promise<CommandEnd> {
   if (artifacts.kind === 'bad') return badEnd(artifacts.how, artifacts.reason);
-  const graded = { job, leaf, rollout, files: artifacts.files };
+  const graded = { job, leaf, rollout, artifacts };
   const tries = noneFailed();
   const until = job.deadline.earlier(leaf.timeoutMs + maxPauseMs(job.environment, leaf) + aroundGraderMs);
   try {
-    const attempt = () => gradeInOne(deps, graded, until);
-    const end = await retrying(deps, retryPolicies.graderSandbox, attempt, { until, tries });
+    // The policy's artifacts may have caused this. If the last turn fails for it, its discard keeps the mark.
+    const limits = { until, tries, evidence: maybePolicy };
+    const end = await inGraderSandbox(deps, job, limits, (claim) => gradeIn(deps, graded, claim));
     return toldWhere(
       end,
       tries.failed === 0 ? '' : `, after ${tries.failed} that were lost or not to be had`,
@@ -80,40 +73,18 @@ type Graded = {
   readonly job: GradeJob;
   readonly leaf: FreshLeaf;
   readonly rollout: string | null;
-  readonly files: Extract<Artifacts, { readonly kind: 'taken' }>['files'];
+  readonly artifacts: Extract<Artifacts, { readonly kind: 'taken' }>;
 };
-
-/** This sandbox will not do, and another may; `message`: why. */
-class AnotherOne extends Error {}
-
-async function gradeInOne(deps: ElsewhereDeps, graded: Graded, until: Deadline): Promise<CommandEnd> {
-  const { job } = graded;
-  const { request, environment } = graderSide(job);
-  const { rollout: claim } = await obtainSandbox(deps, environment, request, until, noneFailed()).catch(
-    (thrown: unknown) => {
-      throw thrown instanceof GivenUp ? new NotYet(thrown) : thrown;
-    },
-  );
-  try {
-    return await deps.room.attend(claim.key, () => gradeIn(deps, graded, claim));
-  } catch (thrown) {
-    if (!(thrown instanceof AnotherOne)) throw thrown;
-    const failure = anotherInstead(thrown.message);
-    // One that was lost was swapped by its loss already, and a turn that is over has none any more.
-    await deps.claims.swap(claim.key, claim.generation, failure.message, failure.evidence).catch(unlessGone);
-    throw new NotYet(failure, 0);
-  }
-}
 
 async function gradeIn(
   deps: ElsewhereDeps,
-  { job, leaf, rollout, files }: Graded,
+  { job, leaf, rollout, artifacts }: Graded,
   claim: RolloutRecord,
 ): Promise<CommandEnd> {
   const target = targetOf(claim);
   const place = (gone: AbortSignal) => {
     const signal = AbortSignal.any([gone, AbortSignal.timeout(placingMs)]);
-    return refusedArtifacts(putArtifacts(deps.link, target, files, signal));
+    return refusedArtifacts(placeIn(deps.link, target, leaf, artifacts, signal));
   };
   const refused = await whileItIsOurs(deps, claim, place).catch(beforeItRan);
   if (refused !== null) return badEnd('artifacts', refused);
@@ -122,7 +93,31 @@ async function gradeIn(
     whileItIsOurs(deps, claim, async (gone) =>
       undisturbed(await deps.link.call(target, call, request, waitMs, AbortSignal.any([gone, patience()]))),
     );
-  return toldWhere(endOf(leaf, await untilGraded(request, ask)), `in sandbox ${target.sandbox} of its own`);
+  return toldWhere(
+    endOf(leaf, await untilGraded(request, ask)),
+    `in sandbox ${target.sandbox} of its own${withChanges(artifacts, leaf)}`,
+  );
+}
+
+/** How near the bounds it is, and what no sandbox gets. */
+function withChanges({ changes }: Graded['artifacts'], { fresh }: FreshLeaf): string {
+  if (changes === undefined || fresh.changes === undefined) return '';
+  const { removed, written, leftOut } = changes;
+  const count = `${removed.length + written.length} changes of at most ${fresh.changes.mostFiles}`;
+  const behind = leftOut.length === 0 ? '' : `; left behind: ${leftOut.join(', ').slice(0, 500)}`;
+  return `, with ${count}, and ${changedBytes(changes)} bytes of at most ${fresh.mostBytes}${behind}`;
+}
+
+function placeIn(
+  link: ElsewhereDeps['link'],
+  target: ReturnType<typeof targetOf>,
+  { fresh }: FreshLeaf,
+  { files, changes }: Graded['artifacts'],
+  signal: AbortSignal,
+): Promise<unknown> {
+  return changes === undefined || fresh.changes === undefined
+    ? putArtifacts(link, target, files, signal)
+    : link.putChanges(target, fresh.changes, bodyOf(changes), signal);
 }
 
 /** For whoever asks why a score is what it is. */
@@ -159,63 +154,4 @@ async function refusedArtifacts(put: Promise<unknown>): Promise<string | null> {
     if (code === 'file_error' || code === 'internal' || code === 'graded') throw new AnotherOne(message);
     throw thrown;
   }
-}
-
-/** Whatever a sandbox goes down of before a grader runs there, nothing of the policy's has run there either. */
-function beforeItRan(thrown: unknown): never {
-  throw thrown instanceof PolicyBrokeIt ? new AnotherOne(thrown.message) : thrown;
-}
-
-/** Tries again while fleet state has the sandbox as it was claimed, for as long as it may be silent. */
-function whileItIsOurs<Result>(
-  deps: ElsewhereDeps,
-  claim: RolloutRecord,
-  step: (gone: AbortSignal) => Promise<Result>,
-): Promise<Result> {
-  return retrying(deps, retryPolicies.graderSilence, async () => {
-    const woken = new AbortController();
-    const stopListening = deps.wakes.on(claim.key, (wakeUp) => {
-      if (isNews(wakeUp, claim)) woken.abort();
-    });
-    try {
-      return await step(woken.signal);
-    } catch (thrown) {
-      if (!(thrown instanceof LinkError)) throw thrown;
-      await checkOurs(deps, claim, thrown);
-      throw new NotYet(new AnotherOne(thrown.message));
-    } finally {
-      stopListening();
-    }
-  });
-}
-
-/** Throws `AnotherOne` where it is lost, `PolicyBrokeIt`, and the error itself where sandboxd refused. */
-async function checkOurs(deps: ElsewhereDeps, claim: RolloutRecord, error: LinkError): Promise<void> {
-  const step = nextStep(error.trouble);
-  if (step.kind !== 'again' && step.kind !== 'lose') throw error;
-  const { sandbox, boot } = targetOf(claim);
-  if (step.kind === 'lose') {
-    const evidence = { seen_by: 'grading', detail: error.message, ...step.evidence };
-    await deps.lifecycle.lose(sandbox, boot, step.cause, evidence);
-  }
-  const now = await deps.claims.find(claim.owner, claim.owner.attempt);
-  if (now !== null && now.broken !== null) throw new PolicyBrokeIt(now.broken);
-  const isOurs = now?.generation === claim.generation && now.epoch?.sandbox === sandbox;
-  if (!isOurs) throw new AnotherOne(`it was lost: ${error.message}`);
-}
-
-function unlessGone(thrown: unknown): void {
-  if (asFailure(thrown).code !== 'rollout_unknown') throw thrown;
-}
-
-/** The policy's artifacts may have caused this. If the last turn fails for it, its discard keeps the mark. */
-function anotherInstead(why: string): Failure {
-  return sandboxdUnreachable(`the sandbox of a grader was given up for another: ${why}`, {
-    evidence: maybePolicy,
-  });
-}
-
-/** Nothing hangs on it: one that is not let go of is, as nobody renews it. */
-async function letGo({ grades }: ElsewhereDeps, { rollout, turn }: GradeJob): Promise<void> {
-  await grades.releaseGrader(rollout.key, turn).catch(() => undefined);
 }

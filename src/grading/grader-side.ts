@@ -3,6 +3,7 @@ import { demandedAmounts } from '../claiming/kept-demands.ts';
 import { chooseAgain, chooseForGrader } from '../environments/choose-template.ts';
 import type { DemandedAmounts } from '../model/amounts.ts';
 import type { Environment } from '../model/environment.ts';
+import { freshLeaves } from '../model/grader-leaves.ts';
 import type { Item } from '../model/grader.ts';
 import { noTags } from '../model/rollout.ts';
 import type { ClaimRequest } from '../ports/fleet/claims.ts';
@@ -55,8 +56,15 @@ export function graderSide({ environment, claim, rollout, item, turn }: Graded):
       setup: { ...environment.setup, commands: [] },
       expose: [],
       tools: {},
+      ...workdirOf(environment),
     },
   };
+}
+
+/** Changes are written by who owns the image's folder. Artifacts are files of the policy's user there, who must be able to write. */
+function workdirOf({ grader, waives }: Environment): Pick<Environment, 'waives'> {
+  const isWrittenByOwner = freshLeaves(grader).every(({ fresh }) => fresh.changes !== undefined);
+  return isWrittenByOwner ? { waives: { ...waives, writableWorkdir: true } } : {};
 }
 
 /**

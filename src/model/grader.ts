@@ -93,6 +93,16 @@ export type FreshGrading = {
   readonly mostBytes: number;
   /** The score where they cannot be had as they are named: that is the policy's doing. */
   readonly onArtifacts: number;
+  /** In place of `artifacts`, which is empty then: all that differs from the image. */
+  readonly changes?: WantedChanges;
+};
+
+/** `below`: folders below the workspace, or absolute. `except`: names anywhere, or absolute paths; `*` as in artifacts. */
+export type WantedChanges = {
+  readonly below: readonly string[];
+  readonly except: readonly string[];
+  /** New, changed and removed files, folders and links together. */
+  readonly mostFiles: number;
 };
 
 export type Grader =

@@ -35,7 +35,12 @@ export type KeepRollout = (kept: KeptRollout) => void;
  * folder's bytes. `names`: as its environment asked for them.
  */
 export type KeptArtifacts =
-  | { readonly kind: 'taken'; readonly names: readonly string[]; readonly files: readonly KeptFile[] }
+  | {
+      readonly kind: 'taken';
+      readonly names: readonly string[];
+      readonly files: readonly KeptFile[];
+      readonly changes?: KeptChanges;
+    }
   /** There are none, or more than are kept. */
   | { readonly kind: 'none'; readonly reason: string };
 
@@ -44,6 +49,19 @@ type KeptFile = {
   readonly executable: boolean;
   readonly mtime_s: number;
   readonly base64: string;
+};
+
+/** Of a grader with `changes`: absolute paths, as they are removed from and written into another sandbox of the image. */
+export type KeptChanges = {
+  readonly removed: readonly string[];
+  readonly written: readonly {
+    readonly path: string;
+    readonly kind: 'file' | 'folder' | 'link';
+    readonly mode: number;
+    readonly mtime_s: number;
+    readonly base64?: string;
+    readonly target?: string;
+  }[];
 };
 
 /** What `artifact_bytes` is unless an environment says otherwise. Gateways hold the text until the score is stored. */

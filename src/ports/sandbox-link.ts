@@ -5,9 +5,12 @@ import type {
   BindRequest,
   CallAnswer,
   CallRequest,
+  Compared,
+  ContentsRequest,
   FilePlace,
   FileReply,
   Identity,
+  ListingRequest,
   OutputStream,
   PrepareReply,
   ProbeDepth,
@@ -143,4 +146,23 @@ export interface SandboxLink {
     request: ArtifactsRequest,
     signal: AbortSignal,
   ): Promise<AsyncIterable<Uint8Array>>;
+  /** Lines of what is below folders. With a turn, everything of the policy was killed before, and only grades are taken from then on. */
+  list(
+    target: SandboxTarget,
+    request: ListingRequest,
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<Uint8Array>>;
+  /** These files as tar, after a listing of the same turn. */
+  contents(
+    target: SandboxTarget,
+    request: ContentsRequest,
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<Uint8Array>>;
+  /** Removes and writes what was compared, in a sandbox where no policy was. `changes`: the head's line, then a tar. */
+  putChanges(
+    target: SandboxTarget,
+    compared: Compared,
+    changes: AsyncIterable<Uint8Array>,
+    signal: AbortSignal,
+  ): Promise<FileReply>;
 }

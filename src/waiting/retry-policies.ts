@@ -278,7 +278,7 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
     mostTries: always,
     pauses: usual,
     withinMs: always,
-    by: ['src/grading/grade-elsewhere.ts'],
+    by: ['src/grading/in-grader-sandbox.ts'],
   },
   graderSilence: {
     what: 'the connection to such a sandbox',
@@ -289,7 +289,7 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
     pauses: usual,
     // As long as a sandbox that runs a call may be silent; nothing is lost with this one.
     withinMs: 30_000,
-    by: ['src/grading/grade-elsewhere.ts'],
+    by: ['src/grading/in-grader-sandbox.ts'],
   },
   forgottenTurn: {
     what: 'a grading from its beginning',

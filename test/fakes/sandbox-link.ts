@@ -17,7 +17,9 @@ import type {
   BindRequest,
   CallAnswer,
   CallRequest,
+  FileReply,
   Identity,
+  ListingRequest,
   StreamLine,
   StreamOffsets,
 } from '#src/protocol/sandboxd/wire.ts';
@@ -46,6 +48,8 @@ export class FakeSandboxLink implements SandboxLink {
   readonly older = new Set<SandboxId>();
   /** The calls of each confirmation, in order. */
   readonly confirmed: string[][] = [];
+  /** The listing that a sandbox sends for this turn, null where no policy was. By default, both are as their image. */
+  listing: (turn: number | null) => readonly unknown[] = () => [['homes', []], ['end']];
   behaviour: Behaviour = (request) => answering({ stdout: lastArgument(request) });
   readonly #lives = new Map<string, SandboxLife>();
   readonly #refusing = new Set<SandboxId>();
@@ -69,6 +73,9 @@ export class FakeSandboxLink implements SandboxLink {
       putFile: (target, to, body) => this.putFile(target, to, body),
       getFile: (target, from) => this.getFile(target, from),
       takeArtifacts: (target, request) => this.takeArtifacts(target, request),
+      list: (target, request) => this.list(target, request),
+      contents: (target) => this.contents(target),
+      putChanges: (target) => this.putChanges(target),
     };
   }
 
@@ -204,6 +211,22 @@ export class FakeSandboxLink implements SandboxLink {
     return this.#ask('getFile', target, (life) => chunksOf(life.get(path)));
   }
 
+  list(target: SandboxTarget, { turn }: ListingRequest): Promise<AsyncIterable<Uint8Array>> {
+    const text = () =>
+      this.listing(turn)
+        .map((line) => `${JSON.stringify(line)}\n`)
+        .join('');
+    return this.#ask('list', target, () => chunksOf(Buffer.from(text())));
+  }
+
+  contents(target: SandboxTarget): Promise<AsyncIterable<Uint8Array>> {
+    return this.#ask('contents', target, () => tarOf([]));
+  }
+
+  putChanges(target: SandboxTarget): Promise<FileReply> {
+    return this.#ask('putChanges', target, () => ({ bytes: 0, entries: 0 }));
+  }
+
   takeArtifacts(target: SandboxTarget, { paths }: ArtifactsRequest): Promise<AsyncIterable<Uint8Array>> {
     return this.#ask('takeArtifacts', target, (life) => tarOf(life.take(paths)));
   }
@@ -265,6 +288,9 @@ const forOneRollout: ReadonlySet<keyof SandboxLink> = new Set([
   'call',
   'attach',
   'takeArtifacts',
+  'list',
+  'contents',
+  'putChanges',
   'confirm',
   'cancel',
   'output',

@@ -67,6 +67,17 @@ const whereItNeverWas: Grader = {
   fresh: { artifacts: ['calls'], mostBytes: 1_024, onArtifacts: badFilesScore.elsewhere },
 };
 
+/** The same, by all that the policy changed of the image. */
+const byChanges: Grader = {
+  ...whereItNeverWas,
+  fresh: {
+    artifacts: [],
+    mostBytes: 1_024,
+    onArtifacts: badFilesScore.elsewhere,
+    changes: { below: ['.'], except: [], mostFiles: 8 },
+  },
+};
+
 /** Of two rollouts that are graded at once one waits for the other. */
 const graderPool = { minReady: 1, max: 2 } as const;
 export const graderTemplate = fakeTemplate({
@@ -138,7 +149,7 @@ function environment(name: string, given: Partial<EnvironmentOfTest>): Environme
  * One graded where the calls ran, one by text alone, one by a judge, one set up first and graded there by who is told of the
  * whole, and one graded where the policy never was. They share a pool; that one's graders have theirs.
  */
-export const environments: readonly Environment[] = [
+const environments: readonly Environment[] = [
   environment('counted', { grader: inSandbox }),
   environment('told', {}),
   environment('judged', { grader: elsewhere }),
@@ -156,3 +167,15 @@ export const environments: readonly Environment[] = [
     pool: { minReady: 0, max: 8, maxAgeMs: 3_600_000 },
   }),
 ];
+
+/** Of worlds that ask for it: one more pool would make all others other stories. */
+const changedEnvironment = environment('changed', {
+  grader: byChanges,
+  graderTemplate,
+  limits: { ...limits, gradeMs: 105_000 },
+  pool: { minReady: 0, max: 8, maxAgeMs: 3_600_000, grader: { ...graderPool, minReady: 0 } },
+});
+
+/** Those of a world in which rollouts of `asked` are played; null: the usual ones. */
+export const environmentsFor = (asked: readonly string[] | null): readonly Environment[] =>
+  asked?.includes('changed') === true ? [...environments, changedEnvironment] : environments;

@@ -18,8 +18,9 @@ export async function expectBatch(
   scripts: RealScripts,
   first: number,
   last = first + batch - 1,
+  of: Omit<SimulationOptions, 'seed'> = {},
 ): Promise<void> {
-  for (let seed = first; seed <= last; seed += 1) await expectHeld(scripts, { seed });
+  for (let seed = first; seed <= last; seed += 1) await expectHeld(scripts, { ...of, seed });
 }
 
 /** The same of worlds with an actor. Returns what it tried. */

@@ -45,8 +45,9 @@ test.each(plantedBugNames)(
       return expect.unreachable(`nothing found in ${huntSeeds} seeds: the simulator is blind`);
     const { seed, violation } = found;
     caught.set(bug, `seed ${String(seed).padStart(3)}  ${bug}  (${violation.invariant})`);
-    const { actor } = plantedBugs[bug];
-    const clean = await simulate(scripts, { seed, ...(actor && { actor }) });
+    const { actor, environments } = plantedBugs[bug];
+    const of = { ...(actor && { actor }), ...(environments && { environments }) };
+    const clean = await simulate(scripts, { seed, ...of });
     expect(clean.violation, `seed ${seed} breaks without the bug, too`).toBeNull();
     expect(seed, `docs/contributing.md says within ${documented.get(bug)} seeds`).toBeLessThanOrEqual(
       documented.get(bug) ?? 0,

@@ -19,6 +19,8 @@ export type SimulationOptions = {
   readonly actor?: Actor;
   /** The step at which the actor does the same to all rollouts; default: to each its own, at any step. */
   readonly together?: Step;
+  /** Whose rollouts are played; default: the usual ones. */
+  readonly environments?: readonly string[];
   /** A mistake that is planted into this world. */
   readonly bug?: PlantedBug;
 };
@@ -55,7 +57,8 @@ export async function simulate(scripts: RealScripts, options: SimulationOptions)
   const planted: Planted = bug === undefined ? {} : plantedBugs[bug];
   const rollouts = options.rollouts ?? 1 + (seed % mostRollouts);
   const { actor = planted.actor ?? null, together = null } = options;
-  const world = new World({ seed, actor, together, rollouts, scripts, planted });
+  const { environments = planted.environments ?? null } = options;
+  const world = new World({ seed, actor, together, rollouts, environments, scripts, planted });
   const inspector = createInspector(world);
   const violation = await withTimersOf(world.scheduler, () => runWorld(world, inspector, steps));
   // Nothing of this world may go on in the next.

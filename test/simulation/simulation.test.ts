@@ -4,6 +4,7 @@ import { RealScripts } from './fleet/real-scripts.ts';
 import { simulate } from './simulate.ts';
 import { actors } from './actors/actor.ts';
 import { batchMs, expectBatch, expectHeldAgainst } from './expect-batch.ts';
+import { environmentsOfChanges } from './trainer/plan.ts';
 import { storyLines, verdictLines } from './tell.ts';
 
 let scripts: RealScripts;
@@ -24,6 +25,12 @@ test.each(actors)(
   async (actor) => {
     expect((await expectHeldAgainst(scripts, actor, 20)).length).toBeGreaterThan(0);
   },
+);
+
+test(
+  '20 worlds of graders that get what the policy changed: every invariant holds',
+  { timeout: batchMs },
+  () => expectBatch(scripts, 1, 20, { environments: environmentsOfChanges }),
 );
 
 test('the same seed does the same things at the same moments, whatever ran before it', async () => {

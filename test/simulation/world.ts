@@ -1,3 +1,5 @@
+import type { Environment } from '#src/model/environment.ts';
+import { environmentsFor } from './environment.ts';
 import type { ControllerPorts } from '#services/controller/ports.ts';
 import type { GatewayCore } from '#services/gateway/core-interface.ts';
 import type { GatewayWorld } from '#services/gateway/core-wiring.ts';
@@ -41,6 +43,8 @@ import { train } from './trainer/trainer.ts';
 export type Planted = {
   /** In whose worlds it shows. */
   readonly actor?: Actor;
+  /** In worlds of these environments; default: the usual ones. */
+  readonly environments?: readonly string[];
   readonly patchScripts?: PatchScripts;
   readonly makeDaemon?: MakeDaemon;
   readonly gateway?: (ports: GatewayWorld, world: World) => GatewayWorld;
@@ -70,6 +74,8 @@ export type WorldOptions = {
   /** A step at which the actor does the same to all rollouts; null: to each its own, at any step. */
   readonly together: Step | null;
   readonly rollouts: number;
+  /** Null: the usual ones. */
+  readonly environments: readonly string[] | null;
   readonly scripts: RealScripts;
   readonly planted: Planted;
 };
@@ -78,6 +84,7 @@ export type WorldOptions = {
 export class World {
   readonly seed: number;
   readonly planned: readonly PlannedRollout[];
+  readonly environments: readonly Environment[];
   readonly scheduler = new Scheduler();
   readonly story: Story;
   readonly truth = new Truth();
@@ -119,12 +126,13 @@ export class World {
   #controllers: SimProcess[] = [];
   #started = 0;
 
-  constructor({ seed, actor, together, rollouts, scripts, planted }: WorldOptions) {
+  constructor({ seed, actor, together, rollouts, environments: asked, scripts, planted }: WorldOptions) {
     this.seed = seed;
     this.#planted = planted;
     this.#chance = new Chance(`seed ${seed}`);
     this.stage = actor === null ? null : new Stage(actor, seed, together);
-    const environments = actor === null ? usualEnvironments : environmentsOfActors;
+    this.environments = environmentsFor(asked);
+    const environments = asked ?? (actor === null ? usualEnvironments : environmentsOfActors);
     this.planned = planRollouts(this.#chance.fork('plan'), rollouts, environments);
     this.story = new Story(this.scheduler);
     const share = actor === null ? shareOfTroubles(seed) : 0;
@@ -185,6 +193,7 @@ export class World {
     const parts = {
       process,
       fleet: processFleet(redisLine(this.redis, process), this.redis.mailbox.messagesFor(process)),
+      environments: this.environments,
       link: this.#link(process),
       post: this.#judge(process),
       probe: this.backend.probeFrom(process, this.#chance.fork(`probes of ${process.name}`)),
@@ -216,7 +225,7 @@ export class World {
       chance: this.#chance.fork(process.name),
       record: this.#record,
     });
-    runController(this.#planted.controller?.(ports, this) ?? ports);
+    runController(this.#planted.controller?.(ports, this) ?? ports, this.environments);
     this.#controllers.push(process);
     process.onDeath(() => (this.#controllers = this.#controllers.filter((one) => one !== process)));
   }

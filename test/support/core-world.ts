@@ -2,7 +2,7 @@ import { createGatewayCore, type WiredCore } from '#services/gateway/core-wiring
 import { createTracing } from '#services/gateway/traced.ts';
 import { connectFleetState, type FleetState } from '#src/adapters/redis/fleet-state.ts';
 import { offered } from '../fakes/offered.ts';
-import type { Tool } from '#src/model/environment.ts';
+import type { Template, Tool } from '#src/model/environment.ts';
 import { bootId, callId, rolloutId, runId, sandboxId, tenantId } from '#src/model/ids.ts';
 import { noTags, sandboxAddress } from '#src/model/rollout.ts';
 import { productionTimings } from '#src/model/timings.ts';
@@ -137,10 +137,9 @@ export class CoreWorld implements AsyncDisposable {
   }
 
   /** Adds a ready sandbox, as a controller does after its no-op; returns its id. */
-  async ready() {
+  async ready({ digest }: Pick<Template, 'digest'> = this.environment.template) {
     this.#sandboxes += 1;
     const sandbox = sandboxId(`sb-${this.#sandboxes}`);
-    const { digest } = this.environment.template;
     this.link.start(sandbox, `boot-${this.#sandboxes}`);
     const target = { template: digest, minReady: 1_000, max: 1_000 };
     await this.state.pool.reserve(`ticket-${this.#sandboxes}`, sandbox, [target], 1_000, 60_000);
@@ -149,8 +148,8 @@ export class CoreWorld implements AsyncDisposable {
   }
 
   /** How many sandboxes have an owner. */
-  async sandboxesHeld(): Promise<number> {
-    const [counts] = await this.state.pool.counts([this.environment.template.digest]);
+  async sandboxesHeld({ digest }: Pick<Template, 'digest'> = this.environment.template): Promise<number> {
+    const [counts] = await this.state.pool.counts([digest]);
     return counts?.held ?? 0;
   }
 

@@ -30,19 +30,20 @@ const languageOnly = /^(?:LANG|LANGUAGE|LC_[A-Z]+|TZ)$/;
 
 /**
  * The environment of the grader: nothing that names a folder of the policy's, neither for programs nor for what these
- * load by themselves (NODE_PATH, PYTHONPATH, the settings in a home).
+ * load by themselves (NODE_PATH, PYTHONPATH, the settings in a home). `changed`: folders that have what a policy left in another sandbox.
  */
 export function graderEnv(
   own: NodeJS.ProcessEnv,
   config: Config,
   home: string,
   added: Variables = {},
+  changed: ReadonlySet<string> = new Set(),
 ): Record<string, string> {
   const kept = Object.entries(own).filter(
     (entry): entry is [string, string] => entry[1] !== undefined && languageOnly.test(entry[0]),
   );
   const folders = (own['PATH'] ?? sanePath).split(':').map((each) => safeForGrader(each, config));
-  const path = folders.filter((each) => each !== null);
+  const path = folders.filter((each) => each !== null && ![...changed].some((other) => isBelow(each, other)));
   return {
     ...Object.fromEntries(kept),
     PATH: path.length === 0 ? sanePath : path.join(':'),

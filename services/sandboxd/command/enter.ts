@@ -73,7 +73,7 @@ const helperTasks = 16;
  * If memory runs out, the kernel shall kill a command before sandboxd, and what the policy runs before the grader that runs
  * it, or the process that answers its queries: half and a quarter of the scale that ends at 1000. A reader has next to no memory.
  */
-const penalties = { policy: 500, grader: 250, queries: 250, reader: 0 } as const satisfies Record<
+const penalties = { policy: 500, grader: 250, queries: 250, owner: 250, reader: 0 } as const satisfies Record<
   ProcessRole,
   number
 >;

@@ -160,6 +160,8 @@ export type Grounds = {
   readonly env: NodeJS.ProcessEnv;
   readonly leaders: Leaders;
   readonly starvation: Starvation;
+  /** Folders that have what a policy left in another sandbox. */
+  readonly changed: ReadonlySet<string>;
 };
 
 /**

@@ -1,5 +1,6 @@
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
+import { realPathIn } from '#src/protocol/sandboxd/real-path-in.ts';
 import type { GradeAction, GradeTurn } from '#src/protocol/sandboxd/wire.ts';
 import { nothingCaptured } from '../command/capture.ts';
 import { graderEnv, keptFromPolicy } from '../command/command-env.ts';
@@ -8,6 +9,8 @@ import { Pauses } from '../command/starvation.ts';
 import { makeGraderFolder } from '../folders.ts';
 import { askHelper } from '../helper/run.ts';
 import { helperProcess } from '../helper/helper-process.ts';
+import { placesOf } from '../programs/permissions.ts';
+import { isIn } from '../reading/comparable.ts';
 import { sweepAll } from '../processes/sweep.ts';
 import { randomHex } from '../random.ts';
 import { watchShortage } from '../reading/shortage.ts';
@@ -78,10 +81,32 @@ async function runGrader(
   try {
     const user = processUser(config, 'grader');
     const env = environmentIn(folder, grounds, rollout !== undefined);
+    if (isChanged(argv[0] ?? '', env['PATH'] ?? '', grounds)) return changedProgram(argv[0] ?? '');
     return await runCommand({ argv, cwd: folder, env, user, stdin, pauses, ...limits }, leaders, cancel);
   } finally {
     await socket.close();
   }
+}
+
+/** A program that the policy may have written, by its name or by a link of the image, never grades. */
+function isChanged(program: string, path: string, { config, changed }: Grounds): boolean {
+  if (changed.size === 0) return false;
+  const place = placesOf(program, path, '/').find((each) => existsSync(inRootOfGrader(config, each)));
+  const real = place === undefined ? null : realPathIn(config.graderRoot ?? '', place, readlinkSync);
+  return real !== null && [...changed].some((folder) => isIn(real, folder));
+}
+
+const inRootOfGrader = ({ graderRoot }: Grounds['config'], path: string) => `${graderRoot ?? ''}${path}`;
+
+function changedProgram(program: string): CommandResult {
+  const message = `${program} is in a folder that the policy changed: let the grader be a program of the image outside of it`;
+  const nothing = { durationMs: 0, escapedProcesses: 0, backgroundProcesses: 0 };
+  return {
+    ending: { kind: 'not_started', errno: 'EPERM', message },
+    stdout: nothingCaptured,
+    stderr: nothingCaptured,
+    ...nothing,
+  };
 }
 
 const socketIn = (folder: string) => join(folder, 'as-policy.sock');
@@ -89,13 +114,18 @@ const socketIn = (folder: string) => join(folder, 'as-policy.sock');
 /** Its own user's alone, and gone with the turn: what the policy said is nobody else's to read, or to read later. */
 const rolloutIn = (folder: string) => join(folder, 'rollout.json');
 
-function environmentIn(folder: string, { config, env }: Grounds, told: boolean): Record<string, string> {
-  const variables = graderEnv(env, config, join(folder, 'home'), {
+function environmentIn(
+  folder: string,
+  { config, env, changed }: Grounds,
+  told: boolean,
+): Record<string, string> {
+  const own = {
     TMPDIR: join(folder, 'tmp'),
     CORRAL_GRADER_DIR: join(folder, 'files'),
     CORRAL_SCORE_FILE: join(folder, 'score'),
     ...(told && { CORRAL_ROLLOUT: rolloutIn(folder) }),
-  });
+  };
+  const variables = graderEnv(env, config, join(folder, 'home'), own, changed);
   return { ...variables, PATH: `${join(folder, 'bin')}:${variables['PATH'] ?? ''}` };
 }
 

@@ -5,7 +5,7 @@ import type { Config } from '../config.ts';
 import { makeGraderFolder } from '../folders.ts';
 import { nativeProgram, type ProcessRole, processUser } from '../users.ts';
 
-type HelperRole = Exclude<ProcessRole, 'reader'>;
+export type HelperRole = Exclude<ProcessRole, 'reader'>;
 
 /**
  * The least that Node needs, since a helper lives for milliseconds beside the policy's own work: a small heap, and no

@@ -4,6 +4,7 @@
  *   tool NAME   a built-in tool; its arguments as JSON on stdin, its text on stdout
  *   put PATH    stdin becomes the file; the number of bytes as JSON on stdout
  *   tar-in PATH  the same with an archive that is unpacked below the folder
+ *   apply-changes TASK  a line of JSON and a tar on stdin: removes and writes below folders (JSON)
  *   probe WHOSE  nothing but a look whether the workspace can be written, if it is ours
  *   missing PATH PROGRAM…   which of them this user cannot run, as JSON on stdout
  *   lacking FOLDERS          which of these folders this user cannot use as needed, as JSON on stdout
@@ -30,6 +31,10 @@ async function main([folder = '/', task = '', object = '', ...rest]: readonly st
     case 'tar-in': {
       const { tarIn } = await import('./tar-in.ts');
       return tarIn(object);
+    }
+    case 'apply-changes': {
+      const { applyChanges } = await import('./apply-changes.ts');
+      return applyChanges(object);
     }
     case 'place-grader': {
       const { placeGrader } = await import('./grader-files.ts');

@@ -1,16 +1,15 @@
 import { once } from 'node:events';
-import type { CommandUser } from '#src/protocol/sandboxd/wire.ts';
 import { Capture } from '../command/capture.ts';
 import { NotStarted, refusalAt, spawnWhenAble, type StartedProcess } from '../command/spawn-as.ts';
 import type { Config } from '../config.ts';
 import { killTree } from '../processes/kill-tree.ts';
 import { WireError } from '../wire-error.ts';
-import { helperProcess } from './helper-process.ts';
+import { type HelperRole, helperProcess } from './helper-process.ts';
 
 /** A helper's own words: an error or a byte count. It runs as the policy's user, so they are not to be trusted. */
 export const replyBytes = 4096;
 
-const readsStdin: ReadonlySet<string> = new Set(['put', 'tar-in', 'place-grader']);
+const readsStdin: ReadonlySet<string> = new Set(['put', 'tar-in', 'place-grader', 'apply-changes']);
 
 type Helper = {
   readonly process: StartedProcess;
@@ -25,7 +24,7 @@ type Helper = {
  */
 export async function startHelper(
   config: Config,
-  user: CommandUser,
+  user: HelperRole,
   request: readonly string[],
   longestMs: number,
 ): Promise<Helper> {
@@ -90,7 +89,7 @@ export function parseReply(json: string): Readonly<Record<string, unknown>> {
 /** One question to a helper that answers in a line of JSON. Throws `file_error` with what it reports, and `internal`. */
 export async function askHelper(
   config: Config,
-  user: CommandUser,
+  user: HelperRole,
   request: readonly string[],
   longestMs: number,
   stdin = '',

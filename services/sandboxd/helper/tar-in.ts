@@ -67,7 +67,8 @@ async function place(entry: ReadEntry, path: string, root: string): Promise<void
   }
 }
 
-async function placeFile({ content, mode, mtimeS }: ReadEntry, path: string): Promise<void> {
+/** The whole file appears at once, also in place of another. */
+export async function placeFile({ content, mode, mtimeS }: ReadEntry, path: string): Promise<void> {
   // Not beside its own name, which may be as long as names are.
   const part = join(dirname(path), `.${process.pid}.part`);
   // An upload that broke off: sandboxd ends us, and no half of a file stays.

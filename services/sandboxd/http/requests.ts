@@ -4,16 +4,20 @@ import {
   type BuiltinAction,
   type CallRequest,
   type CommandUser,
+  type Compared,
   type ConfirmRequest,
   type Content,
+  type ContentsRequest,
   type ExecAction,
   type FilePlace,
   type GradeAction,
+  type ListingRequest,
   longestLifeMs,
   longestStreamBytes,
   maxBindLabel,
   maxCallLabel,
   maxCallsOfLife,
+  maxChangedFiles,
   maxKeptBytes,
   maxNeededFolders,
   maxOutputBytes,
@@ -185,6 +189,51 @@ export function parseArtifacts(body: unknown): ArtifactsRequest {
     mostFiles: shape.whole(mostFiles, 'mostFiles', 0, mostArtifacts),
   };
 }
+
+const mostComparedFolders = 16;
+const mostExceptions = 64;
+const mostHomes = 16;
+
+function parseCompared({ below, except }: shape.Fields): Compared {
+  return {
+    below: parseTexts(below, 'below', 1, mostComparedFolders),
+    except: parseTexts(except, 'except', 0, mostExceptions),
+  };
+}
+
+function parseTexts(value: unknown, name: string, least: number, most: number): readonly string[] {
+  const texts = shape.list(value, name, shape.text);
+  shape.whole(texts.length, `the length of ${name}`, least, most);
+  return texts;
+}
+
+export function parseListing(body: unknown): ListingRequest {
+  const fields = shape.fields(body, 'the body');
+  const { turn, homes, mostEntries, mostBytes } = fields;
+  const most = Number.MAX_SAFE_INTEGER;
+  return {
+    ...parseCompared(fields),
+    homes: homes === null ? null : parseTexts(homes, 'homes', 0, mostHomes),
+    turn: turn === null ? null : shape.whole(turn, 'turn', 0, most),
+    mostEntries: shape.whole(mostEntries, 'mostEntries', 0, most),
+    mostBytes: shape.whole(mostBytes, 'mostBytes', 0, most),
+  };
+}
+
+export function parseContents(body: unknown): ContentsRequest {
+  const { turn, files } = shape.fields(body, 'the body');
+  const most = Number.MAX_SAFE_INTEGER;
+  const named = shape.list(files, 'files', (value, name) => {
+    const { path, bytes } = shape.fields(value, name);
+    return { path: shape.text(path, `${name}.path`), bytes: shape.whole(bytes, `${name}.bytes`, 0, most) };
+  });
+  shape.whole(named.length, 'the number of files', 0, maxChangedFiles);
+  return { turn: shape.whole(turn, 'turn', 0, most), files: named };
+}
+
+/** The folders below which changes are written, and what is never written there. */
+export const parseChangesQuery = (query: URLSearchParams): Compared =>
+  parseCompared({ below: query.getAll('below'), except: query.getAll('except') });
 
 function parseExec({ argv, cwd, env, stdin, user, preferBash, merge, openStdin }: shape.Fields): ExecAction {
   return {

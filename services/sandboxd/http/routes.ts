@@ -20,6 +20,9 @@ import { WireError } from '../wire-error.ts';
 import type { Needed } from './gate.ts';
 import {
   parseArtifacts,
+  parseChangesQuery,
+  parseContents,
+  parseListing,
   parseBind,
   parseCall,
   parseCallId,
@@ -75,6 +78,9 @@ export const routes: readonly Route[] = [
   { method: 'PUT', path: /^\/(files|archive)$/, needed: 'epoch', handle: besideCalls(bytesIn) },
   { method: 'GET', path: /^\/(files|archive)$/, needed: 'epoch', handle: besideCalls(bytesOut) },
   { method: 'POST', path: /^\/artifacts$/, needed: 'epoch', handle: artifactsOut },
+  { method: 'POST', path: /^\/listing$/, needed: 'epoch', handle: listingOut },
+  { method: 'POST', path: /^\/contents$/, needed: 'epoch', handle: contentsOut },
+  { method: 'PUT', path: /^\/changes$/, needed: 'epoch', handle: changesIn },
 ];
 
 function health({ daemon }: Exchange): Reply {
@@ -239,6 +245,33 @@ async function artifactsOut({ daemon, request, response, gone }: Exchange): Prom
   const { takeArtifacts } = await import('../files.ts');
   await takeArtifacts(daemon, wanted, response, gone);
   return null;
+}
+
+/** In the policy's sandbox the calls end first, and no other begins. */
+async function listingOut({ daemon, request, response, gone }: Exchange): Promise<Reply> {
+  requireBound(daemon, request);
+  const wanted = parseListing(await readJson(request));
+  if (wanted.turn !== null) daemon.journal.beginGrading();
+  const { sendListing } = await import('../changes.ts');
+  await sendListing(daemon, wanted, response, gone);
+  return null;
+}
+
+async function contentsOut({ daemon, request, response, gone }: Exchange): Promise<Reply> {
+  requireBound(daemon, request);
+  const wanted = parseContents(await readJson(request));
+  daemon.journal.beginGrading();
+  const { sendContents } = await import('../changes.ts');
+  await sendContents(daemon, wanted, response, gone);
+  return null;
+}
+
+async function changesIn({ daemon, request, query }: Exchange): Promise<Reply> {
+  requireBound(daemon, request);
+  daemon.journal.requireUngraded();
+  const compared = parseChangesQuery(query);
+  const { putChanges } = await import('../changes.ts');
+  return { status: 200, body: await putChanges(daemon, compared, request) };
 }
 
 const formOf = (caught: string): FilePlace['form'] => (caught === 'archive' ? 'archive' : 'file');

@@ -1,8 +1,9 @@
-import { accessSync, constants, readFileSync } from 'node:fs';
+import { accessSync, constants } from 'node:fs';
 import { resolve } from 'node:path';
 import type { LackingFolder, Lacks, NeededFolder, SandboxNeeds } from '#src/protocol/sandboxd/wire.ts';
 import type { Config } from '../config.ts';
 import type { Daemon } from '../daemon.ts';
+import { accountsHere } from './accounts.ts';
 import { hasRun } from './missing.ts';
 import { policyIds, rights, surelyMay } from './permissions.ts';
 
@@ -63,17 +64,5 @@ function otherUser(config: Config, user: string): Lacks['user'] | undefined {
   return uid === policyIds(config).uid ? undefined : 'another';
 }
 
-function uidOfName(user: string): number | null {
-  const lines = passwd().split('\n');
-  const [, , uid] = lines.map((line) => line.split(':')).find(([name]) => name === user) ?? [];
-  return uid === undefined ? null : Number(uid);
-}
-
-/** An image without any has no users. */
-function passwd(): string {
-  try {
-    return readFileSync('/etc/passwd', 'utf8');
-  } catch {
-    return '';
-  }
-}
+const uidOfName = (user: string): number | null =>
+  accountsHere().find(({ name }) => name === user)?.uid ?? null;

@@ -9,7 +9,7 @@ import { processUser } from '../users.ts';
  */
 
 /** Commands are in no group but their own. */
-type Who = { readonly uid: number; readonly gid: number };
+export type Who = { readonly uid: number; readonly gid: number };
 
 export function policyIds(config: Config): Who {
   return (
@@ -36,14 +36,15 @@ function foundFor(who: Who, path: string, wanted: number): Stats | null {
     const real = realpathSync.native(path);
     const found = statSync(real);
     const folders = new Set([...foldersAbove(path), ...foldersAbove(real)]);
-    const isOpen = [...folders].every((each) => has(statSync(each), who, rights.execute));
-    return isOpen && has(found, who, wanted) ? found : null;
+    const isOpen = [...folders].every((each) => allows(statSync(each), who, rights.execute));
+    return isOpen && allows(found, who, wanted) ? found : null;
   } catch {
     return null;
   }
 }
 
-function has({ mode, uid, gid }: Stats, who: Who, wanted: number): boolean {
+/** By its own bits, whatever those of the folders above it are. */
+export function allows({ mode, uid, gid }: Stats, who: Who, wanted: number): boolean {
   const bits = uid === who.uid ? mode >> 6 : gid === who.gid ? mode >> 3 : mode;
   return (bits & wanted) === wanted;
 }

@@ -106,6 +106,21 @@ const Artifacts = Type.Unsafe<KeptArtifacts>(
           base64: Type.String(),
         }),
       ),
+      changes: Type.Optional(
+        Type.Object({
+          removed: Type.Array(Type.String()),
+          written: Type.Array(
+            Type.Object({
+              path: Type.String(),
+              kind: Type.Union([Type.Literal('file'), Type.Literal('folder'), Type.Literal('link')]),
+              mode: Type.Integer(),
+              mtime_s: Type.Number(),
+              base64: Type.Optional(Type.String()),
+              target: Type.Optional(Type.String()),
+            }),
+          ),
+        }),
+      ),
     }),
     Type.Object({ kind: Type.Literal('none'), reason: Type.String() }),
   ]),

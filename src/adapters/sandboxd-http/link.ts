@@ -7,6 +7,7 @@ import {
   type SandboxTarget,
 } from '#src/ports/sandbox-link.ts';
 import {
+  type Compared,
   type ConfirmRequest,
   type FilePlace,
   maxOutputBytes,
@@ -95,6 +96,10 @@ export function createSandboxdHttpLink(
     getFile: (target, from, signal) => askForBytes(context, target, get(pathOut(from)), signal),
     takeArtifacts: (target, request, signal) =>
       askForBytes(context, target, post('/artifacts', request), signal),
+    list: (target, request, signal) => askForBytes(context, target, post('/listing', request), signal),
+    contents: (target, request, signal) => askForBytes(context, target, post('/contents', request), signal),
+    putChanges: (target, compared, changes, signal) =>
+      ask(context, target, { method: 'PUT', path: changesPath(compared), bytes: changes }, fileReply, signal),
     close: () => pools.close(),
   };
 }
@@ -132,6 +137,13 @@ function pathOut({ mostBytes, reportsLeftOut, ...place }: FileOut): string {
 function placePath({ form, path, user }: FilePlace, more: Readonly<Record<string, string>>): string {
   const query = new URLSearchParams({ path, user, ...more });
   return `/${form === 'archive' ? 'archive' : 'files'}?${query.toString()}`;
+}
+
+function changesPath({ below, except }: Compared): string {
+  const query = new URLSearchParams();
+  for (const path of below) query.append('below', path);
+  for (const name of except) query.append('except', name);
+  return `/changes?${query.toString()}`;
 }
 
 function nothing(): void {}

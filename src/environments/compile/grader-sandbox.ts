@@ -6,7 +6,9 @@ import {
   type TemplateBody,
 } from '#src/model/environment.ts';
 import { freshLeaves, graderLeaves, isFresh } from '#src/model/grader-leaves.ts';
-import type { FreshGrading, Grader } from '#src/model/grader.ts';
+import type { FreshGrading, Grader, WantedChanges } from '#src/model/grader.ts';
+import { neverCompared } from '#src/protocol/sandboxd/never-compared.ts';
+import { maxChangedFiles } from '#src/protocol/sandboxd/wire.ts';
 import { digestOf } from '../digest.ts';
 import type { Folder } from '../files-read.ts';
 import type { Path, Report } from '../mistakes.ts';
@@ -107,6 +109,7 @@ export function checkArtifacts(
   if (graderTemplate === undefined) return;
   checkRoom(graderTemplate, grader, report);
   const both = (template.folders ?? []).filter((folder) => graderTemplate.folders?.includes(folder));
+  checkChanges(grader, report);
   for (const path of freshLeaves(grader).flatMap(({ fresh }) => fresh.artifacts)) {
     if (!path.startsWith('/') || both.some((folder) => path.startsWith(`${folder}/`))) continue;
     report(
@@ -114,6 +117,16 @@ export function checkArtifacts(
       `names the artifact ${path}, which is neither below the workspace nor in one of sandbox.folders (of grader_sandbox too)`,
     );
   }
+}
+
+/** They are taken out of the policy's sandbox once, before the first grader. */
+function checkChanges(grader: Grader, report: Report): void {
+  const wanted = freshLeaves(grader).flatMap(({ fresh }) =>
+    fresh.changes === undefined ? [] : [fresh.changes],
+  );
+  const [first] = wanted;
+  if (wanted.some((one) => JSON.stringify(one) !== JSON.stringify(first)))
+    report(['grader'], 'has graders with different changes: they are taken once for all, so write the same');
 }
 
 const mebibyte = 1024 * 1024;
@@ -150,14 +163,39 @@ const inMebibytes = (bytes: number): string => `${Math.ceil(bytes / mebibyte)}Mi
 const defaultBytes = '8Mi';
 const mostTaken = 64 * 1024 * 1024;
 
+/** Caches, and a repository's own files: neither is part of an answer, and both can hold what its tests would run in its place. */
+const usualExceptions = ['.git', '__pycache__'];
+
+function changesOf(
+  command: readonly string[],
+  { below, except = usualExceptions, files = maxChangedFiles }: NonNullable<GraderOf<'command'>['changes']>,
+  report: Report,
+  place: Path,
+): WantedChanges {
+  const folders = below.map((each) => (each === '/' ? each : each.replace(/\/$/, '')));
+  for (const folder of folders) {
+    const closed = neverCompared.find((each) => folder === each || folder.startsWith(`${each}/`));
+    if (closed !== undefined) report([...place, 'below'], `names ${folder}: ${closed} has what graders run`);
+    if (folder.startsWith('/') && command[0]?.startsWith(`${folder}/`) === true)
+      report(
+        [...place, 'below'],
+        `names ${folder}, and the grader is a program there, which the policy may have written`,
+      );
+  }
+  for (const name of except)
+    if (name.includes('/') && !name.startsWith('/'))
+      report([...place, 'except'], `names ${name}: write a name without a slash, or an absolute path`);
+  return { below: folders, except, mostFiles: files };
+}
+
 /** How a grader is cut off from the policy's sandbox; nothing where it works there. */
 export function freshOf(
   yaml: GraderOf<'command'>,
   { place, report }: GraderInHand,
 ): { readonly fresh?: FreshGrading } {
-  const { artifacts, artifact_bytes, on_artifacts } = yaml;
+  const { artifacts, artifact_bytes, on_artifacts, changes } = yaml;
   if (yaml.grade_in !== 'fresh') {
-    for (const field of ['artifacts', 'artifact_bytes', 'on_artifacts'] as const)
+    for (const field of ['artifacts', 'changes', 'artifact_bytes', 'on_artifacts'] as const)
       if (yaml[field] !== undefined)
         report(
           [...place, field],
@@ -167,15 +205,19 @@ export function freshOf(
   }
   const bytes = parseBytes(artifact_bytes ?? defaultBytes);
   if (bytes > mostTaken) report([...place, 'artifact_bytes'], `must be at most ${mostTaken}`);
-  if (artifacts === undefined)
+  if (artifacts === undefined && changes === undefined)
     report(
       [...place, 'artifacts'],
-      "is missing: a grader in a sandbox of its own sees nothing else of the policy's",
+      "is missing, or changes: a grader in a sandbox of its own sees nothing else of the policy's",
     );
+  if (artifacts !== undefined && changes !== undefined)
+    report([...place, 'changes'], 'replaces artifacts: write one of them');
   if (on_artifacts === undefined)
     report(
       [...place, 'on_artifacts'],
       'is missing: the score of a rollout that leaves them missing, unreadable or too large',
     );
-  return { fresh: { artifacts: artifacts ?? [], mostBytes: bytes, onArtifacts: on_artifacts ?? 0 } };
+  const fresh = { artifacts: artifacts ?? [], mostBytes: bytes, onArtifacts: on_artifacts ?? 0 };
+  if (changes === undefined) return { fresh };
+  return { fresh: { ...fresh, changes: changesOf(yaml.command, changes, report, [...place, 'changes']) } };
 }

@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox';
+import { maxChangedFiles } from '#src/protocol/sandboxd/wire.ts';
 import { Argv, Bytes, Count, Duration, strict } from './parts.ts';
 
 const Answer = Type.String({
@@ -110,6 +111,19 @@ const Artifact = Type.String({
   description: 'a path such as src/ or out/*.png, without . and .. and spaces',
 });
 
+/** A folder whose content is compared; `.` is the workspace. */
+const ChangedFolder = Type.String({
+  pattern: String.raw`^(?:\.|/?(?!\.{1,2}(?:/|$))[A-Za-z0-9._@+=-]+(?:/(?!\.{1,2}(?:/|$))[A-Za-z0-9._@+=-]+)*/?)$`,
+  maxLength: 512,
+  description: '. for the workspace, or a folder such as src or /testbed',
+});
+
+const Exception = Type.String({
+  pattern: String.raw`^/?[A-Za-z0-9._*@+=-]+(?:/[A-Za-z0-9._*@+=-]+)*/?$`,
+  maxLength: 512,
+  description: 'a name such as node_modules, or an absolute path; * is anything in one name',
+});
+
 /** No defaults for `on_…`, here and below: whether a broken grader may hide a bad rollout is the author's decision, every time. */
 const CommandGrader = strict({
   kind: Type.Literal('command'),
@@ -123,6 +137,25 @@ const CommandGrader = strict({
       minItems: 1,
       maxItems: mostArtifactNames,
       description: `a list of at most ${mostArtifactNames} paths such as src/ or out/*.png`,
+    }),
+  ),
+  changes: Type.Optional(
+    strict({
+      below: Type.Array(ChangedFolder, {
+        minItems: 1,
+        maxItems: 16,
+        description: 'a list of one to 16 folders',
+      }),
+      except: Type.Optional(
+        Type.Array(Exception, { maxItems: 64, description: 'a list of at most 64 names or absolute paths' }),
+      ),
+      files: Type.Optional(
+        Type.Integer({
+          minimum: 1,
+          maximum: maxChangedFiles,
+          description: `a whole number from 1 to ${maxChangedFiles}`,
+        }),
+      ),
     }),
   ),
   artifact_bytes: Type.Optional(Bytes),

@@ -25,6 +25,13 @@
  *                                           is left out, and a comment at the end is {@link LeftOut}; an older sandboxd refuses instead
  *   POST   /artifacts     {@link ArtifactsRequest}  kills all that lives, as a grade does, then what was left behind as tar, of
  *                                           regular files only | 422 file_error. An older sandboxd has no such endpoint
+ *   POST   /listing       {@link ListingRequest}  what is below folders, for a comparison of two sandboxes: a {@link ListingLine} a line. With a
+ *                                           turn it kills all that lives first, as a grade does
+ *   POST   /contents      {@link ContentsRequest}  these files as tar, after a listing of the same turn | 422 file_error
+ *   PUT    /changes?below=&except=          removes and writes what a comparison found, in a sandbox without a policy, before its grade: a line
+ *                                           of JSON ({@link ChangesHead}), then a tar of absolute paths: {@link FileReply} | 422 file_error.
+ *                                           EPERM: what {@link Compared} leaves out is among it
+ *                                           An older sandboxd has none of these three
  *
  * Every request but /health carries `authorization: Bearer TOKEN` and the header {@link sandboxHeader}; every one but
  * /health, /identity and /probe (where the boot id is being learnt) also {@link bootHeader}. Another sandbox answers 421
@@ -310,6 +317,50 @@ export type ArtifactsRequest = {
   readonly mostBytes: number;
   readonly mostFiles: number;
 };
+
+/**
+ * Folders whose content is compared in two sandboxes; relative ones are below the workspace. `except`: a name that is left out wherever it is,
+ * or an absolute path; `*` stands for anything in one name. Left out as well: what could make a grader run what the policy wrote
+ * (`services/sandboxd/reading/comparable.ts`).
+ */
+export type Compared = { readonly below: readonly string[]; readonly except: readonly string[] };
+
+/**
+ * `turn`: of a grading, in the policy's sandbox; null in one where no policy was. `homes`: as the first line of the other sandbox's listing
+ * names them, so that both leave out the same; null: this sandbox names them.
+ */
+export type ListingRequest = Compared & {
+  readonly homes: readonly string[] | null;
+  readonly turn: number | null;
+  readonly mostEntries: number;
+  /** Of all files together: their sha256 is computed. */
+  readonly mostBytes: number;
+};
+
+/**
+ * Homes, then a line of JSON for each entry: a folder of the request, then what is below it: files, files that their user cannot read,
+ * folders, links, and all else. Folders come before what is in them, and the names of a folder are sorted. The last line is `end`, or the
+ * error that ended it.
+ */
+export type ListingLine =
+  | readonly ['homes', paths: readonly string[]]
+  | readonly ['file', path: string, mode: number, bytes: number, sha256: string]
+  | readonly ['root' | 'closed' | 'folder' | 'other', path: string, mode: number]
+  | readonly ['link', path: string, target: string]
+  | readonly ['end']
+  | readonly ['error', errno: string, message: string];
+
+export type ContentsRequest = {
+  readonly turn: number;
+  readonly files: readonly { readonly path: string; readonly bytes: number }[];
+};
+
+/** Absolute paths; a folder goes with all that is in it. */
+export type ChangesHead = { readonly removed: readonly string[] };
+
+/** Of paths in one request, so that it stays far below the longest body. */
+export const maxChangedPathBytes = 1024 * 1024;
+export const maxChangedFiles = 4_096;
 
 /**
  * What became of a turn. `survivors`: so many processes could not be killed, before the grader began or after its end,

@@ -42,6 +42,11 @@ grader:
 keep: true
 pool: { min_ready: 1, max: 16, grader: { min_ready: 1, max: 2 } }
 `;
+/** The same of all that the policy changed: setup is a part of neither sandbox’s image. */
+const changer = (name: string, wanted: string) =>
+  finder(name, '', wanted)
+    .replace(/artifacts: .*/u, 'changes: { below: [.] }')
+    .replace(/setup: .*\n/u, '');
 const exactly = 'cmp -s "$TMPDIR/said" "$CORRAL_GRADER_DIR/expected"';
 const inAnyCase = 'grep -qix "$(cat "$CORRAL_GRADER_DIR/expected")" "$TMPDIR/said"';
 const secret = 'corral-judge-secret';
@@ -56,6 +61,8 @@ beforeAll(async () => {
       unkept: yaml('unkept', false),
       finder: finder('finder', 'src/, empty/, "out/*"', exactly),
       newer: finder('newer', 'src/, empty/', inAnyCase),
+      changer: changer('changer', exactly),
+      changed: changer('changed', inAnyCase),
       other: finder('other', 'src/, lib/', inAnyCase),
     },
     files: { 'tests/forty/expected': 'forty-two\n' },
@@ -208,11 +215,11 @@ describe('a newer grader that works where the policy never was', () => {
   };
   const requires = { memory_bytes: 1024 ** 3 };
   const item = { id: 'forty' };
-  const own = async (method: 'POST' | 'GET', path: string, body?: unknown) => {
+  const own = async (method: 'POST' | 'GET', path: string, body?: unknown, as = run) => {
     const { gatewayUrl, apiKey } = corral.fleet;
     const headers = {
       authorization: `Bearer ${apiKey}`,
-      'x-corral-run': run,
+      'x-corral-run': as,
       'content-type': 'application/json',
     };
     const sent = { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) };
@@ -229,10 +236,10 @@ describe('a newer grader that works where the policy never was', () => {
       await own('POST', `/${rollout}/grade?wait_s=60`, { sample: { output_text: 'done', output_tools: [] } });
     }
   });
-  const byFile = (file: string) => {
+  const byFile = (file: string, as = run) => {
     const { stateDir } = corral.fleet;
     const grader = join(stateDir, '../environments', file);
-    return runCorral(['regrade', run, '--grader', grader, '--state', stateDir, '--json']);
+    return runCorral(['regrade', as, '--grader', grader, '--state', stateDir, '--json']);
   };
 
   test('is given what the policy left, as it left it: old and new scores stand side by side, and nothing is forged', async () => {
@@ -250,6 +257,31 @@ describe('a newer grader that works where the policy never was', () => {
     );
     expect(report.summary).toMatchObject({ rollouts: 5, regraded: 4, higher: 1 });
     expect(exitCode).toBe(exitCodes.notInOrder);
+  });
+
+  test('is given all that the policy changed, with links and modes, if its artifacts are changes', async () => {
+    const scripts = {
+      changed:
+        'mkdir src bin; echo echo Forty-Two > bin/say; chmod 700 bin/say; ln -s ../bin/say src/answer.sh',
+      missing: 'touch src',
+    };
+    for (const [rollout, script] of Object.entries(scripts)) {
+      await own('POST', '', { rollout_id: rollout, environment: 'changer', item }, 'changers');
+      await own(
+        'POST',
+        `/${rollout}/exec?wait_s=60`,
+        { call_id: 'c', argv: ['sh', '-c', script] },
+        'changers',
+      );
+      await own('POST', `/${rollout}/grade?wait_s=60`, { sample: {} }, 'changers');
+    }
+    await vi.waitFor(
+      async () => {
+        const { printed } = await byFile('changed.yaml', 'changers');
+        expect(scores(JSON.parse(printed) as RegradeReport)).toEqual({ changed: [0, 1], missing: [0, 0] });
+      },
+      { timeout: 60_000, interval: 500 },
+    );
   });
 
   test('is refused for a rollout whose other artifacts were not kept: it has no new score', async () => {

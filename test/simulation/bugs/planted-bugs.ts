@@ -25,7 +25,7 @@ import {
 import { acceptsEverybody, forgetsItsJournal } from './daemons.ts';
 import { believesRefusals, readsOn } from './judges.ts';
 import { blamesThePolicy, writesNothingBack } from './controllers.ts';
-import { blamesForDisk, blamesForLostReader, blamesForMissingReader } from './readers.ts';
+import { blamesForDisk, blamesForLostReader, blamesForMissingReader, comparesTheImage } from './readers.ts';
 import { replacing } from './scripts.ts';
 
 /**
@@ -173,6 +173,7 @@ const plantedBugsByName = {
     "reason ~= '' and alike >= alikeToOpen",
     'alike >= alikeToOpen',
   ),
+  'the image is listed in place of what the policy changed': comparesTheImage,
   'an I/O error of the disk is the policy’s doing': blamesForDisk,
   'a reader that is lost is the policy’s doing': blamesForLostReader,
   'a reader that is missing is the policy’s doing': blamesForMissingReader,

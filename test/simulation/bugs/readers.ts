@@ -1,5 +1,6 @@
 import type { GatewayWorld } from '#services/gateway/core-wiring.ts';
 import { LinkError } from '#src/ports/sandbox-link.ts';
+import { environmentsOfChanges } from '../trainer/plan.ts';
 import type { Planted } from '../world.ts';
 
 type Refusal = Extract<LinkError['trouble'], { readonly kind: 'refused' }>;
@@ -34,6 +35,18 @@ function taking(from: Partial<Refusal>, to: Partial<Refusal>): Planted {
   });
   return { actor: 'honest_fault', gateway };
 }
+
+/** What the policy left is looked for in a sandbox where it never was. */
+export const comparesTheImage: Planted = {
+  environments: environmentsOfChanges,
+  gateway: ({ link, ...ports }) => ({
+    ...ports,
+    link: {
+      ...link,
+      list: (target, request, signal) => link.list(target, { ...request, turn: null }, signal),
+    },
+  }),
+};
 
 export const blamesForDisk = taking({ errno: 'EIO' }, { errno: 'EFBIG' });
 export const blamesForLostReader = taking({ errno: 'LOST' }, { errno: 'SIGKILL' });

@@ -8,6 +8,8 @@ import type { Invariant } from './inspector.ts';
 import { ownerKey } from './owner-key.ts';
 
 /** Invariant 6 and the zeros: a rollout whose state was lost, or may have been, is never scored. */
+const areGradedElsewhere: ReadonlySet<string> = new Set(['elsewhere', 'changed']);
+
 export const notScored: Readonly<Record<string, Invariant>> = {
   'nothing follows a taint': ({ ledger, redis }) => {
     for (const request of ledger.requests) {
@@ -36,7 +38,11 @@ export const notScored: Readonly<Record<string, Invariant>> = {
   'a lost grader’s sandbox changes no score and discards no rollout': (world) => {
     if (mayHaveForgotten(world) || !world.faults.struck.has('grader lost')) return null;
     for (const request of world.ledger.requests) {
-      if (request.rollout.environment !== 'elsewhere' || request.asking !== 'grade' || !isTaint(request))
+      if (
+        !areGradedElsewhere.has(request.rollout.environment) ||
+        request.asking !== 'grade' ||
+        !isTaint(request)
+      )
         continue;
       const ran = callsOf(world, request);
       const isWhole = ran.every(({ sandbox, boot, struck }) => {

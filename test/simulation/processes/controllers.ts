@@ -13,7 +13,7 @@ import { createFakeLog } from '#test/fakes/log.ts';
 import { createFakeMetrics } from '#test/fakes/metrics.ts';
 import type { Chance } from '../engine/chance.ts';
 import type { SimProcess } from '../engine/process.ts';
-import { environments } from '../environment.ts';
+import type { Environment } from '#src/model/environment.ts';
 import type { ProcessFleet } from '../fleet/process-fleet.ts';
 
 export type ControllerParts = {
@@ -62,6 +62,6 @@ export function controllerPorts(parts: ControllerParts): ControllerPorts {
   };
 }
 
-export function runController(ports: ControllerPorts): void {
+export function runController(ports: ControllerPorts, environments: readonly Environment[]): void {
   startController(ports, { newest: () => environments, poolOverrides: new Map(), startBudget });
 }

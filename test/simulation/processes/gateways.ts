@@ -10,7 +10,7 @@ import { offered } from '#test/fakes/offered.ts';
 import { createFakeWorkMetrics } from '#test/fakes/work-metrics.ts';
 import type { Chance } from '../engine/chance.ts';
 import type { SimProcess } from '../engine/process.ts';
-import { environments } from '../environment.ts';
+import type { Environment } from '#src/model/environment.ts';
 import type { ProcessFleet } from '../fleet/process-fleet.ts';
 
 export type Gateway = { readonly process: SimProcess; readonly core: GatewayCore };
@@ -18,6 +18,7 @@ export type Gateway = { readonly process: SimProcess; readonly core: GatewayCore
 export type GatewayParts = {
   readonly process: SimProcess;
   readonly fleet: ProcessFleet;
+  readonly environments: readonly Environment[];
   readonly link: SandboxLink;
   readonly post: Post;
   readonly probe: ProbeDependency;
@@ -30,6 +31,7 @@ export type GatewayParts = {
 export function gatewayWorld({
   process,
   fleet,
+  environments,
   link,
   post,
   probe,

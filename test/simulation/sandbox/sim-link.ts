@@ -1,9 +1,10 @@
+import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { WireError } from '#services/sandboxd/wire-error.ts';
-import { tarOf } from '#src/grading/artifacts.ts';
+import { type Artifact, tarOf } from '#src/grading/artifacts.ts';
 import type { FileIn, SandboxLink, SandboxTarget } from '#src/ports/sandbox-link.ts';
 import { readTar } from '#src/protocol/sandboxd/tar.ts';
-import type { CallAnswer } from '#src/protocol/sandboxd/wire.ts';
+import type { CallAnswer, ListingLine } from '#src/protocol/sandboxd/wire.ts';
 import type { SimProcess } from '../engine/process.ts';
 import type { Daemon } from './daemon.ts';
 import { askOver, type Question, type WireWorld } from './wire.ts';
@@ -62,6 +63,21 @@ export function simLink(world: WireWorld, process: SimProcess): SandboxLink {
       const serve = (daemon: Daemon) => tarOf(daemon.leftBehind(request.turn));
       return askFor(target, { what: `take artifacts ${request.turn}`, serve }, signal);
     },
+    list: (target, { turn }, signal) => {
+      const serve = (daemon: Daemon) => listingOf(turn === null ? [] : daemon.leftBehind(turn));
+      return askFor(target, { what: turn === null ? 'list the image' : `list ${turn}`, serve }, signal);
+    },
+    contents: (target, { turn }, signal) => {
+      const serve = (daemon: Daemon) => tarOf(daemon.leftBehind(turn).map(atRoot));
+      return askFor(target, { what: `contents ${turn}`, serve }, signal);
+    },
+    putChanges: async (target, _compared, changes, signal) => {
+      const body = Buffer.concat(await Array.fromAsync(changes));
+      const tar = body.subarray(body.indexOf('\n') + 1);
+      const files = await filesOf({ path: '/', user: 'policy', form: 'archive' }, tar);
+      const serve = (daemon: Daemon) => ({ bytes: putFiles(daemon, files.map(belowRoot)) });
+      return askFor(target, { what: 'put changes', serve, repeatable: false }, signal);
+    },
   };
 }
 
@@ -73,6 +89,26 @@ function identity(daemon: Daemon, look: 'brief' | undefined) {
 function probe(daemon: Daemon) {
   daemon.probed = true;
   return done();
+}
+
+const changedFolder = '/testbed';
+const atRoot = (file: Artifact): Artifact => ({ ...file, path: `${changedFolder}/${file.path}` });
+const belowRoot = ([path, text]: Files[number]): Files[number] => [
+  path.replace(`${changedFolder}/`, ''),
+  text,
+];
+
+function listingOf(files: readonly Artifact[]): AsyncIterable<Uint8Array> {
+  const lines: readonly ListingLine[] = [
+    ['homes', []],
+    ['root', changedFolder, 0o755],
+    ...files.map(atRoot).map(({ path, bytes }): ListingLine => {
+      const sha256 = createHash('sha256').update(bytes).digest('hex');
+      return ['file', path, 0o644, bytes.length, sha256];
+    }),
+    ['end'],
+  ];
+  return bytesOf(lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
 }
 
 /** What commands print here fits into their answers. */

@@ -57,6 +57,8 @@ export const usualEnvironments = [
   'elsewhere',
   'elsewhere',
 ];
+/** Half of them graded by what the policy changed. */
+export const environmentsOfChanges = ['changed', 'counted'];
 /** Those whose score depends on their sandbox. */
 export const environmentsOfActors = ['counted', 'prepared', 'elsewhere', 'elsewhere', 'attached', 'attached'];
 
