@@ -188,6 +188,13 @@ export const gatewaysKeys = {
     life: 'while it has any; until it has left, or was found gone',
     bound: 'rollouts with requests',
   },
+  endAsked: {
+    rest: '*rollout*',
+    type: 'string',
+    what: 'since when the end or the grade of a rollout waits for a word of the gateways that have requests for it in hand',
+    life: '10 s',
+    bound: 'rollouts that end while a request is in hand',
+  },
 } as const satisfies KeySection;
 
 export const presenceKeys = {

@@ -96,6 +96,7 @@ export const keyNames = {
   gateways: 'gateways',
   gatewayState: 'gateway-state:',
   inHand: 'in-hand:',
+  endAsked: 'end-asked:',
 
   processes: 'processes',
   processesHeard: 'processes-heard',

@@ -116,6 +116,21 @@ test('a sandbox of which a dead gateway had a request in hand is ended only afte
     });
 });
 
+test('a sandbox of which another gateway has a request in hand is ended or graded after a word of that gateway, which may just have been killed', async () => {
+  const [other] = [await listening('a'), await listening('b')];
+  await Promise.all(['ended', 'graded'].map(sandbox));
+  for (const name of ['ended', 'graded']) await other.enter('a', keyOf(name));
+  const { lifecycle, grades } = world.fleet;
+  const end = () => lifecycle.close(keyOf('ended'), 'deleted');
+  const grade = () => grades.begin(keyOf('graded'), gradeAsk());
+  for (const ask of [end, grade]) await expect(ask()).rejects.toMatchObject(recovering);
+  await world.step(second);
+  for (const ask of [end, grade]) await expect(ask()).rejects.toMatchObject(recovering);
+  await other.keep('a');
+  expect(await end()).toMatchObject({ state: 'closed', discarded: null });
+  expect(await grade()).toMatchObject({ kind: 'run' });
+});
+
 test('a run that is closed while requests may be lost keeps their sandboxes until that is decided', async () => {
   const [dying, living] = [await listening('a'), await listening('b')];
   await Promise.all(['in-hand', 'elsewhere'].map(sandbox));

@@ -67,7 +67,7 @@ script('begin-grade', function(ask, _, redisRun)
   if verdict == 'scored' then return { kind = 'scored', score = score, rollout = Record.read(id) } end
   local barred = Verdict.barsGrade(id)
   if barred then return { kind = 'barred', code = barred, first = false, rollout = Record.read(id) } end
-  if Rollout.read(id, 'face') == 'e2b' and Gateway.isDoubtful(id) then return Gateway.stillDoubtful() end
+  if Gateway.delaysVerdict(id) then return Gateway.stillDoubtful() end
   -- Not all of its set-up is in its sandbox, and nothing of its policy either: as without set-up, its loss decides.
   local isHalfHealed = at.healing and
     (state == 'waiting' or not Setup.isReplayed(id, (Rollout.read(id, 'generation'))) or Setup.obstacle(id, redisRun))

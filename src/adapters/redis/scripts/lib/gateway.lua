@@ -127,13 +127,32 @@ local function isDoubtful(id, own)
   return isUndecided and not hasListener
 end
 
--- Whether the rollout of an E2B client may not be ended yet: an end keeps the verdict as it is, so a lost request could not discard it later.
--- A rollout without a call, and one that is decided, have nothing to lose.
+-- A process that is killed closes its connections one after another. Its client may ask for the end here before Redis hears of its own, so
+-- each gateway that has a request in hand must have spoken since that was first asked; gateways speak every second.
+local function awaitsWord(id)
+  local askedMs
+  for gateway, has in pairs(all()) do
+    if redis.call('SISMEMBER', key.inHand .. gateway, id) == 1 then
+      if not askedMs then
+        redis.call('SET', key.endAsked .. id, nowMs, 'NX', 'PX', 10 * 1000)
+        askedMs = tonumber(redis.call('GET', key.endAsked .. id))
+      end
+      if (has.heardMs or 0) <= askedMs then return true end
+    end
+  end
+  return false
+end
+
+-- Whether the rollout of an E2B client may not be graded or ended yet, because a lost request must discard it first: afterward it could not.
+local function delaysVerdict(id)
+  return Rollout.read(id, 'face') == 'e2b' and (isDoubtful(id) or awaitsWord(id))
+end
+
+-- Whether it may not be ended yet: an end keeps the verdict as it is. A rollout without a call, and one that is decided, have nothing to lose.
 local function delaysEnd(id)
-  local face, dispatched = Rollout.read(id, 'face', 'dispatched')
-  if face ~= 'e2b' or not dispatched then return false end
+  if not Rollout.read(id, 'dispatched') then return false end
   local verdict = Verdict.wordAt(id)
-  return verdict ~= 'scored' and verdict ~= 'discarded' and isDoubtful(id)
+  return verdict ~= 'scored' and verdict ~= 'discarded' and delaysVerdict(id)
 end
 
 local function stillDoubtful()
@@ -156,6 +175,7 @@ return {
   loseRequest = loseRequest,
   bury = bury,
   isDoubtful = isDoubtful,
+  delaysVerdict = delaysVerdict,
   delaysEnd = delaysEnd,
   stillDoubtful = stillDoubtful,
 }
