@@ -1,12 +1,13 @@
 import { describe, expect, it, test } from 'vitest';
 import { comparableOf } from './comparable.ts';
 
+const home = '/home/dev';
 const compared = (
   workspace: string,
   below: readonly string[],
   except: readonly string[] = [],
-  home = '/home/dev',
-) => comparableOf({ workspace, homes: ['/root', '/home', home], below, except });
+  inHome = home,
+) => comparableOf({ workspace, homes: ['/root', '/home', inHome], below, except });
 
 test.each([
   '/',
@@ -63,8 +64,8 @@ describe('of a workspace in a home', () => {
     ['/home/dev', '.bashrc', true],
     ['/home/dev', '.local/bin/x', true],
     ['/home/dev', 'src/.eslintrc', false],
-    ['/home/dev/project', '.env', true],
-    ['/home/dev/project', 'main.py', false],
+    [`${home}/project`, '.env', true],
+    [`${home}/project`, 'main.py', false],
     ['/root', '.profile', true],
   ])('%s: %s is left out: %s', (workspace, path, isOut) => {
     const { isLeftOut } = compared(workspace, ['.']);
@@ -74,6 +75,6 @@ describe('of a workspace in a home', () => {
   });
 
   it('nothing next to it is compared', () => {
-    expect(compared('/home/dev/project', ['.']).isLeftOut('/home/dev/other')).toBe(true);
+    expect(compared(`${home}/project`, ['.']).isLeftOut(`${home}/other`)).toBe(true);
   });
 });

@@ -86,6 +86,9 @@ test('of two gateways one dies: only the sandbox whose request it had is gone, a
   const isBack = once(ofSecond, 'ready');
   sendSignal(second.pid() ?? 0, 'SIGKILL');
   await expect(running).rejects.toThrow();
+  // Its client may be faster than the end of its gateway's connection to Redis.
+  const status = async () => (await first.ask('/files?path=a', { headers: shown(inHand) })).status;
+  await expect.poll(status, { timeout: 20_000 }).toBe(502);
   await expectGone(inHand);
   await isBack;
   expect(await viewOf(inHand)).toMatchObject(lostFor('gateway_died'));
