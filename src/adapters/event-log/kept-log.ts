@@ -1,5 +1,5 @@
-import { createReadStream } from 'node:fs';
-import { readdir } from 'node:fs/promises';
+import { createReadStream, existsSync } from 'node:fs';
+import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -17,14 +17,19 @@ import {
 import { parseJson, splitLines } from './event-lines.ts';
 import type { EventLogOptions } from './event-log.ts';
 import { gather } from './gather.ts';
-import { createFolderWriter, parseFileName } from './log-folder.ts';
+import { bytesIn, createFolderWriter, makeRoom, parseFileName } from './log-folder.ts';
 
 /** Below the event log's folder: whoever searches that does not come here, of this version or of another. */
 export const keptFolder = (eventFolder: string): string => join(eventFolder, 'kept');
 
+/** Call texts lie in a folder of their own below it, so that they never displace a graded rollout. */
+const textsFolder = (kept: string): string => join(kept, 'calls');
+
 const mebibyte = 1024 * 1024;
-/** 500 rollouts that are graded in the same second have some 25 MB, without artifacts; of the largest of these, five find room. */
-const maxBufferedBytes = 64 * mebibyte;
+/** 500 rollouts that are graded in the same second have some 25 MB, without artifacts; of the largest of these, four find room. */
+const rolloutBufferBytes = 48 * mebibyte;
+/** A second of 2,000 calls. */
+const textBufferBytes = 16 * mebibyte;
 /** More than a kept rollout may have. */
 const longestLine = 8 * mebibyte + mostKeptCharacters;
 
@@ -33,11 +38,14 @@ type KeptLogOptions = Omit<EventLogOptions, 'folder' | 'stdout' | 'maxFileBytes'
   readonly folder: string | null;
 };
 
-/** Call texts are lines between those of graded rollouts, in the same files. */
+/** Earlier releases wrote call texts between graded rollouts, in the same files. */
 const callTextKind = 'call_text';
 const callTextStart = `{"kind":"${callTextKind}"`;
 
-/** Kept rollouts as JSONL, in files that rotate as the event log's do, with as many bytes and days of their own. */
+/**
+ * Kept rollouts and call texts as JSONL, in files that rotate as the event log's do, with as many bytes and days of their own. Texts take
+ * at most half of the bytes, and graded rollouts the rest.
+ */
 export function createKeptLog(given: KeptLogOptions): {
   readonly keep: KeepRollout;
   readonly keepText: KeepCallText;
@@ -46,10 +54,10 @@ export function createKeptLog(given: KeptLogOptions): {
   const { folder, maxBytes = Number.POSITIVE_INFINITY, keepDays = 14, clock, log, onDropped } = given;
   if (folder === null)
     return { keep: () => undefined, keepText: () => undefined, flush: () => Promise.resolve() };
-  const maxFileBytes = Math.min(256 * mebibyte, Math.floor(maxBytes / 4));
-  const keepBytes = Math.max(0, maxBytes - maxFileBytes);
-  const where = { ...given, folder: keptFolder(folder), maxFileBytes, keepBytes, keepDays };
-  const lines = gather(createFolderWriter(where), { clock, log, maxBufferedBytes, onDropped });
+  const { rollouts, texts } = sharesOf({ ...given, keepDays }, keptFolder(folder), maxBytes);
+  const counting = { clock, log, onDropped };
+  const lines = gather(createFolderWriter(rollouts), { ...counting, maxBufferedBytes: rolloutBufferBytes });
+  const callLines = gather(createFolderWriter(texts), { ...counting, maxBufferedBytes: textBufferBytes });
   return {
     keep: ({ document, artifacts, ...told }) => {
       const taken = artifacts === undefined ? '' : `,"artifacts":${artifacts}`;
@@ -57,8 +65,27 @@ export function createKeptLog(given: KeptLogOptions): {
       lines.add(`${visibleLine(line)}\n`, told.key);
     },
     keepText: (text) =>
-      lines.add(`${visibleLine(JSON.stringify({ kind: callTextKind, ...text }))}\n`, text.key),
-    flush: () => lines.flush(),
+      callLines.add(`${visibleLine(JSON.stringify({ kind: callTextKind, ...text }))}\n`, text.key),
+    flush: async () => void (await Promise.all([lines.flush(), callLines.flush()])),
+  };
+}
+
+type WriterOptions = Omit<Parameters<typeof createFolderWriter>[0], 'folder' | 'maxFileBytes' | 'keepBytes'>;
+
+/** Each makes room in both before a file of its own, because texts grow where rollouts had bytes to spare. */
+function sharesOf(given: WriterOptions, kept: string, maxBytes: number) {
+  const maxFileBytes = Math.min(256 * mebibyte, Math.floor(maxBytes / 8));
+  const texts = { ...given, folder: textsFolder(kept), keepBytes: maxBytes / 2 - maxFileBytes };
+  const makeRoomInBoth = async (): Promise<void> => {
+    await mkdir(texts.folder, { recursive: true });
+    await makeRoom(texts);
+    const keepBytes = maxBytes - 2 * maxFileBytes - (await bytesIn(texts.folder));
+    await makeRoom({ ...given, folder: kept, keepBytes });
+  };
+  const common = { maxFileBytes, makeRoom: makeRoomInBoth };
+  return {
+    rollouts: { ...given, ...common, folder: kept, keepBytes: maxBytes },
+    texts: { ...texts, ...common },
   };
 }
 
@@ -194,12 +221,18 @@ export type CallText = Pick<Static<typeof CallTextLine>, 'key' | 'call' | 'tool'
 /** Call texts of the rollouts with this id, in no order: from their own lines, and from those of graded rollouts. */
 export async function* readCallTexts(folder: string, rollout: RolloutId): AsyncGenerator<CallText> {
   const mark = `/${encodeURIComponent(rollout)}/`;
-  for await (const line of keptLines(folder)) {
+  for await (const line of linesWithTexts(folder)) {
     if (!line.includes(mark)) continue;
     const kept = parseJson(line);
     if (textCheck.Check(kept) && ownerOf(kept.key).rollout === rollout) yield kept;
     if (check.Check(kept) && ownerOf(kept.key).rollout === rollout) yield* textsOfKept(kept);
   }
+}
+
+async function* linesWithTexts(folder: string): AsyncGenerator<string> {
+  const texts = textsFolder(folder);
+  if (existsSync(texts)) yield* keptLines(texts);
+  yield* keptLines(folder);
 }
 
 function* textsOfKept({ key, rollout: { calls } }: KeptLine): Generator<CallText> {

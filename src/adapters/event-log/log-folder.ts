@@ -18,6 +18,8 @@ type FolderWriterOptions = {
   /** Of all files, before the next one is begun; the oldest go first. */
   readonly keepBytes: number;
   readonly onWritten?: (bytes: number) => void;
+  /** Before the next file is begun, in place of {@link makeRoom} by these options. */
+  readonly makeRoom?: () => Promise<void>;
 };
 
 /** Two processes of one name in one folder meet once in 10^12. */
@@ -34,7 +36,7 @@ export function createFolderWriter(options: FolderWriterOptions): BatchWriter {
     file = next;
     writtenBytes = 0;
     await mkdir(folder, { recursive: true });
-    await makeRoom(options);
+    await (options.makeRoom ?? (() => makeRoom(options)))();
   };
 
   const write = async (text: string): Promise<void> => {
@@ -49,8 +51,10 @@ export function createFolderWriter(options: FolderWriterOptions): BatchWriter {
   return { place: folder, write };
 }
 
+type RoomOptions = Pick<FolderWriterOptions, 'folder' | 'clock' | 'keepDays' | 'keepBytes' | 'log'>;
+
 /** What is old goes silently; what goes because there is no room for it was still wanted, and is told. */
-async function makeRoom({ folder, clock, keepDays, keepBytes, log }: FolderWriterOptions): Promise<void> {
+export async function makeRoom({ folder, clock, keepDays, keepBytes, log }: RoomOptions): Promise<void> {
   const old = outdated(await readdir(folder), clock.nowMs(), keepDays);
   await remove(folder, old);
   const dropped = tooMany(await keptFiles(folder), keepBytes);
@@ -68,6 +72,11 @@ async function makeRoom({ folder, clock, keepDays, keepBytes, log }: FolderWrite
 
 const remove = (folder: string, names: readonly string[]) =>
   Promise.all(names.map((name) => rm(join(folder, name), { force: true })));
+
+/** Of all files of a folder that processes write their lines to. */
+export async function bytesIn(folder: string): Promise<number> {
+  return (await keptFiles(folder)).reduce((sum, { bytes }) => sum + bytes, 0);
+}
 
 async function keptFiles(folder: string): Promise<readonly KeptFile[]> {
   const names = (await readdir(folder)).filter((name) => parseFileName(name) !== null);
