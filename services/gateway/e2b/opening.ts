@@ -5,7 +5,7 @@ import type { Named } from '#src/ports/fleet/registry.ts';
 import type { NewSandbox } from '#src/protocol/e2b/control.ts';
 import type { SandboxAnswer } from '#src/protocol/e2b/described.ts';
 import type { Caller, CallResult, GatewayCore, OpenRequest, RolloutRef } from '../core-interface.ts';
-import { Deadline } from '#src/waiting/deadline.ts';
+import { Deadline, inTime } from '#src/waiting/deadline.ts';
 import { invalid } from '../http/answer-failure.ts';
 import { environmentRef } from '../http/taking.ts';
 import { checkAskedNetwork } from './asked-network.ts';
@@ -64,10 +64,22 @@ export async function openSandbox(
     // It would only hold its place, and no repeat would find its steps done.
     const isFailedStep =
       thrown instanceof Failure && (thrown.code === 'invalid_request' || thrown.code === 'setup_failed');
-    if (!comesAgain || isFailedStep) await core.close(caller, ref, 'deleted').catch(() => undefined);
+    if (!comesAgain || isFailedStep) await endSoon(parts, caller, ref);
     throw laterOn(thrown);
   }
   return answerOf(id, body.templateID, pass);
+}
+
+/** While a request of its client may have been lost, an end waits until that is decided. The answer does not. */
+const longestDoubtMs = 600_000;
+const promptMs = 1_000;
+
+async function endSoon({ core, clock }: E2bParts, caller: Caller, ref: RolloutRef): Promise<void> {
+  const ended = core.close(caller, ref, 'deleted', longestDoubtMs).then(
+    () => undefined,
+    () => undefined,
+  );
+  await inTime(clock, Deadline.in(clock, promptMs), ended);
 }
 
 /**

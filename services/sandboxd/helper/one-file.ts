@@ -33,7 +33,7 @@ export function openRegular(path: string): number {
 
 /**
  * Writes stdin to a file next to its place and renames it, so that no program reads half of it. A file that cannot be replaced, because of its
- * folder, or that would lose its owner or other names, is written where it is, as by `open(O_TRUNC)`. Returns the exit code.
+ * folder, or that would lose its owner or other names, is written where it is, to what `open(O_TRUNC)` would make of it. Returns the exit code.
  */
 export async function putFile(named: string): Promise<0 | 1> {
   try {
@@ -96,19 +96,43 @@ function putInPlace(path: string, part: string, before: Stats | undefined): void
   }
 }
 
+/**
+ * What goes beyond the old content is written first: if the disk has no room for it, that is taken back, and the old content stays. The rest
+ * then lies in blocks that the file has. A file with holes, and a file system that never writes into a block again, may still lack them.
+ */
 function overwrite(path: string, part: string): void {
   const from = openSync(part, constants.O_RDONLY);
   const to = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
   try {
-    if (!fstatSync(to).isFile())
-      throw Object.assign(new Error(`${path} is not a regular file`), { code: 'EINVAL' });
-    ftruncateSync(to);
-    const chunk = Buffer.allocUnsafe(64 * 1024);
-    for (let read = readSync(from, chunk); read > 0; read = readSync(from, chunk))
-      for (let at = 0; at < read; at += writeSync(to, chunk, at, read - at));
+    const before = fstatSync(to);
+    if (!before.isFile()) throw Object.assign(new Error(`${path} is not a regular file`), { code: 'EINVAL' });
+    const bytes = fstatSync(from).size;
+    grow(from, to, before.size, bytes);
+    copy(from, to, 0, Math.min(before.size, bytes));
+    ftruncateSync(to, bytes);
   } finally {
     closeSync(from);
     closeSync(to);
+  }
+}
+
+function grow(from: number, to: number, size: number, bytes: number): void {
+  try {
+    copy(from, to, size, bytes);
+  } catch (error) {
+    ftruncateSync(to, size);
+    throw error;
+  }
+}
+
+/** From one offset to another, each to its own place. */
+function copy(from: number, to: number, start: number, end: number): void {
+  const chunk = Buffer.allocUnsafe(64 * 1024);
+  for (let at = start; at < end;) {
+    const read = readSync(from, chunk, 0, Math.min(chunk.length, end - at), at);
+    if (read === 0) return;
+    for (let done = 0; done < read; done += writeSync(to, chunk, done, read - done, at + done));
+    at += read;
   }
 }
 

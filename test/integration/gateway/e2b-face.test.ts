@@ -171,6 +171,21 @@ test('nobody waits for ever: a create that finds no sandbox leaves none behind a
   expect(gateway.core.calls.map(({ method }) => method)).toEqual(['open', 'exec', 'open', 'close']);
 });
 
+test('a create that fails while a request may have been lost is answered, and its sandbox ends once that is decided', async () => {
+  const environment = fakeEnvironment();
+  gateway.core.environments = () => [environment];
+  gateway.core.environment = () => Promise.resolve(environment);
+  gateway.core.exec = () => Promise.reject(new Failure('capacity_timeout', 'none became free'));
+  const waits: unknown[] = [];
+  gateway.core.close = (_caller, _ref, _by, waitMs) => {
+    waits.push(waitMs);
+    return new Promise(() => undefined);
+  };
+  const answer = await post('/v2/sandboxes', { templateID: environment.name }, gateway.headersOf('native'));
+  expect(answer.status).toBe(503);
+  expect(waits).toEqual([600_000]);
+});
+
 test('an address that is not there is the caller’s, in its own words', async () => {
   const answer = await post('/sandboxes/x/pause', {}, gateway.headersOf('native'));
   expect(answer.status).toBe(400);

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -32,6 +32,14 @@ afterAll(async () => {
 const call = (id: string, command: string) =>
   sandboxd.link.call(sandboxd.target, callId(id), aShellCall(command), 15_000, AbortSignal.timeout(60_000));
 
+function put(path: string, bytes: number) {
+  async function* body() {
+    yield Buffer.alloc(bytes, 'x');
+  }
+  const place = { path, user: 'policy', form: 'file' } as const;
+  return sandboxd.link.putFile(sandboxd.target, place, body(), AbortSignal.timeout(60_000));
+}
+
 const fill = () => writeFileSync(join(disk, 'neighbor'), Buffer.alloc(65 * mebibyte));
 const free = () => rmSync(join(disk, 'neighbor'), { force: true });
 
@@ -49,6 +57,22 @@ it('a command cannot write a file that is larger than the disk of its sandbox', 
   expect(await call('large', 'fallocate -l 9M large')).toMatchObject({ ending: { exitCode: 128 + 25 } });
   expect(await call('sparse', 'truncate -s 9M sparse')).toMatchObject({ ending: { exitCode: 128 + 25 } });
   expect(await call('small', 'fallocate -l 7M small && rm small')).toMatchObject({ ending: { exitCode: 0 } });
+});
+
+it('an upload to a file with another name fails with its old content, if the disk has no room for both', async () => {
+  await call('old', 'printf %s old > one && ln one other && fallocate -l 2M large && ln large again');
+  const freeBytes = 10 * mebibyte;
+  const { bavail, bsize } = statfsSync(disk);
+  writeFileSync(join(disk, 'neighbor'), Buffer.alloc(bavail * bsize - freeBytes));
+  const full = { trouble: { kind: 'refused', code: 'file_error', errno: 'ENOSPC' } };
+  await expect(put('one', 6 * mebibyte)).rejects.toMatchObject(full);
+  expect(await call('kept', 'cat one other')).toMatchObject({ stdout: { head: 'oldold' } });
+  // Blocks that the file already has need no room.
+  expect(await put('large', 5 * mebibyte)).toEqual({ bytes: 5 * mebibyte });
+  expect(await call('size', 'stat -c %s again')).toMatchObject({ stdout: { head: `${5 * mebibyte}\n` } });
+  expect(await put('large', 3)).toEqual({ bytes: 3 });
+  expect(await call('short', 'stat -c %s again')).toMatchObject({ stdout: { head: '3\n' } });
+  free();
 });
 
 it('a neighbor that frees the disk before the end of the call is seen', async () => {
