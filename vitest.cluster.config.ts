@@ -7,7 +7,7 @@ const exclude = [...configDefaults.exclude, ...breaking];
 /** They mostly wait for the cluster, each in a namespace of its own, and break nothing but their own pods. */
 const peaceful = [
   'test/cluster/{network-policies,rbac}.test.ts',
-  'test/cluster/own/{data-on-pods,images-of-rows,provider-contract,role-of-controller,sandboxd-in-a-pod}.test.ts',
+  'test/cluster/own/{data-on-pods,how-to,images-of-rows,provider-contract,role-of-controller,sandboxd-in-a-pod}.test.ts',
   'test/cluster/own/failures/{emptied-redis,failing-starts,grader-sandbox,out-of-memory}.test.ts',
   'test/cluster/own/failures/{processes,rollouts,sandbox-ends,spent-quota}.test.ts',
 ];

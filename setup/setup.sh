@@ -62,16 +62,21 @@ missing_for_tests() {
   command -v curl >/dev/null || echo curl
   # Sandboxes of a test see /usr, and attacks on graders are written for what authors write these in.
   [ -x /usr/bin/python3 ] || echo python3
-  # The codes of gallery/icd10 are a package of Python's.
-  python3 -m pip --version >/dev/null 2>&1 || echo python3-pip
-  [ -x /usr/bin/git ] || echo git
   # What fetches images of registries and decompresses their layers.
   for program in skopeo zstd; do command -v "$program" >/dev/null || echo "$program"; done
   # Makes the certificates of tests.
   command -v openssl >/dev/null || echo openssl
   # A registry of images, on the loopback.
   command -v docker-registry >/dev/null || echo docker-registry
+  missing_for_tasks
   missing_compilers
+}
+
+# What makes images of tests' tasks, of Debian's packages and releases of PyPI.
+missing_for_tasks() {
+  command -v mmdebstrap >/dev/null || echo mmdebstrap
+  [ -x /usr/bin/git ] || echo git
+  python3 -m pip --version >/dev/null 2>&1 || echo python3-pip
 }
 
 # `enter` is compiled for both architectures and compared with the files in the repository.
@@ -84,6 +89,7 @@ missing_compilers() {
 
 # What a node runs (runc), what the kubelet calls (the tools of the network), and what starts it all.
 missing_for_cluster() {
+  missing_for_tasks
   busybox_is_static || echo busybox-static
   for program in runc nft iptables ip conntrack ethtool socat openssl curl; do
     command -v "$program" >/dev/null || package_of "$program"

@@ -14,6 +14,7 @@ const deep = [
   'test/e2e/faults/{busy-machine,connections,gateway-steps,launches,races,redis,redis-in-production}.test.ts',
   'test/e2e/faults/{starved-sandbox,stopped-sandbox,two-gateways}.test.ts',
   'test/e2e/{first-environment,gallery,gallery-made,nothing-left-behind}.test.ts',
+  'test/e2e/how-to/*.test.ts',
   'test/e2e/load.test.ts',
   'test/integration/cli/{attack,ladder,study}.test.ts',
   'test/integration/gateway/{cost-of-input,heap,many-inputs}.test.ts',

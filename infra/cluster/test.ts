@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { buildPreviousImages } from '../images/previous.ts';
+import { taskFiles } from '../images/tasks/task-files.ts';
 import { ensurePrograms } from './binaries/cache.ts';
 import { clusterPrograms, kwok } from './binaries/programs.ts';
 import { takeDown } from './down.ts';
@@ -48,6 +49,7 @@ async function run(): Promise<number> {
   requireRoot();
   // A test starts a second cluster, with fake nodes, from inside this one, and another upgrades; nothing can be fetched there.
   await unlessInterrupted(ensurePrograms([...clusterPrograms, kwok], told), interrupted);
+  if (suite === 'vitest.cluster.config.ts') await unlessInterrupted(taskFiles(), interrupted);
   if (all) {
     told('images of the previous version');
     await unlessInterrupted(buildPreviousImages(), interrupted);

@@ -7,6 +7,8 @@ const good = {
   CORRAL_LISTEN: 'unix:/run/corral/d.sock',
 };
 
+const at = (ownFolder: string, named = {}) => readConfig({ ...good, ...named }, 0, ownFolder);
+
 describe('readConfig', () => {
   it('fills in everything that may be left out', () => {
     expect(readConfig(good, 0, '/')).toEqual({
@@ -54,7 +56,8 @@ describe('readConfig', () => {
   });
 
   it("works in the folder it was started in, which is the image's, unless it is told another", () => {
-    expect(readConfig(good, 0, '/app').workspace).toBe('/app');
-    expect(readConfig({ ...good, CORRAL_WORKSPACE: '/w' }, 0, '/app').workspace).toBe('/w');
+    expect(at('/app')).toMatchObject({ workspace: '/app', workspaceFrom: 'image' });
+    expect(at('/workspace')).toMatchObject({ workspace: '/workspace', workspaceFrom: 'ours' });
+    expect(at('/app', { CORRAL_WORKSPACE: '/w' })).toMatchObject({ workspace: '/w', workspaceFrom: 'ours' });
   });
 });

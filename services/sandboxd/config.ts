@@ -76,8 +76,7 @@ function parse(env: NodeJS.ProcessEnv, ownFolder: string, complain: Complain): C
     sandbox: required(env, 'CORRAL_SANDBOX_ID', /^[\x21-\x7e]+$/, 'the id of this sandbox', complain),
     tokenSha256: required(env, 'CORRAL_TOKEN_SHA256', /^[0-9a-f]{64}$/, '64 hex characters', complain),
     listen: parseListen(env['CORRAL_LISTEN'] ?? '', complain),
-    workspace: env['CORRAL_WORKSPACE'] ?? imageFolder(ownFolder),
-    workspaceFrom: env['CORRAL_WORKSPACE_FROM'] === 'image' ? 'image' : 'ours',
+    ...workspaceIn(env, ownFolder),
     folders: foldersIn(env),
     userMode: parseUserMode(env['CORRAL_USERS'] ?? 'two-user', complain),
     policyUid: parsePositive(env, 'CORRAL_POLICY_UID', 1000, complain),
@@ -99,8 +98,20 @@ function parse(env: NodeJS.ProcessEnv, ownFolder: string, complain: Complain): C
   };
 }
 
-/** A container starts us in its image's WORKDIR, or in the root where the image names none. */
-const imageFolder = (ownFolder: string) => (ownFolder === '/' ? '/workspace' : ownFolder);
+const ownWorkspace = '/workspace';
+
+/**
+ * A container starts sandboxd in its image's WORKDIR, or in the root if the image names none. If its user may not write in a WORKDIR, that is
+ * for the rollout to say: a grader's sandbox only reads there.
+ */
+function workspaceIn(env: NodeJS.ProcessEnv, ownFolder: string): Pick<Config, 'workspace' | 'workspaceFrom'> {
+  const named = env['CORRAL_WORKSPACE'];
+  const isImages = named === undefined && ownFolder !== '/' && ownFolder !== ownWorkspace;
+  return {
+    workspace: named ?? (isImages ? ownFolder : ownWorkspace),
+    workspaceFrom: isImages || env['CORRAL_WORKSPACE_FROM'] === 'image' ? 'image' : 'ours',
+  };
+}
 
 function required(
   env: NodeJS.ProcessEnv,

@@ -36,8 +36,12 @@ export type ClusterFleetOptions = {
   readonly name: string;
   /** Environments as YAML, by name. */
   readonly environments: Readonly<Record<string, string>>;
+  /** Files next to them that they name, by name. */
+  readonly files?: Readonly<Record<string, string>>;
   /** Redis writes everything to disk, and comes back with it. */
   readonly keepRecords?: boolean;
+  /** How sandboxd comes into pods. Default: it is part of their image. */
+  readonly sandboxd?: string;
 };
 
 /** What a sandbox of a test takes; nodes have the bare image, and no registry. */
@@ -62,9 +66,9 @@ export async function startClusterFleetOfTest(options: ClusterFleetOptions): Pro
   const cluster = await clusterOfTest();
   const namespace = `${options.name}-${process.pid}`;
   await openNamespace(cluster, namespace);
-  const { root, environmentsDir, stateDir } = await fleetFolders(options.environments);
+  const { root, environmentsDir, stateDir } = await fleetFolders(options.environments, options.files);
   const clusterFile = join(root, 'cluster.yaml');
-  await writeFile(clusterFile, clusterYaml(namespace));
+  await writeFile(clusterFile, clusterYaml(namespace, options.sandboxd));
   const { onEvent, killPart, stop } = partsOfFleet(stateDir);
   const remove = () =>
     Promise.all([removeNamespace(cluster, namespace), rm(root, { recursive: true, force: true })]);
@@ -87,8 +91,8 @@ export async function startClusterFleetOfTest(options: ClusterFleetOptions): Pro
 }
 
 /** The cluster may ask registries, of which it reaches none. */
-const clusterYaml = (namespace: string) =>
-  `{ namespace: ${namespace}, sandboxd: baked, image_pull_policy: IfNotPresent }`;
+const clusterYaml = (namespace: string, sandboxd = 'baked') =>
+  `{ namespace: ${namespace}, sandboxd: ${sandboxd}, image_pull_policy: IfNotPresent }`;
 
 function podsIn(
   cluster: Cluster,
