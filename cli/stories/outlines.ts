@@ -33,6 +33,7 @@ export const mostRollouts = 100_000;
 /** Makes outlines of events as they come, and keeps none of the events. */
 export class Outlines {
   readonly #drafts = new Map<RolloutKey, Draft>();
+  readonly #finished: Dated[] = [];
   readonly #most: number;
 
   constructor(most: number = mostRollouts) {
@@ -50,11 +51,23 @@ export class Outlines {
     return true;
   }
 
+  /** It has had its last event, and does not count as one of too many. */
+  finish(key: RolloutKey): void {
+    const draft = this.#drafts.get(key);
+    if (draft !== undefined) this.#finished.push(datedOf(draft));
+    this.#drafts.delete(key);
+  }
+
   /** In the order of their first events. */
   get all(): readonly Outline[] {
-    return [...this.#drafts.values()].toSorted((a, b) => a.firstAtMs - b.firstAtMs).map(outlineOf);
+    const all = [...this.#finished, ...[...this.#drafts.values()].map(datedOf)];
+    return all.toSorted((a, b) => a.firstAtMs - b.firstAtMs).map(({ outline }) => outline);
   }
 }
+
+type Dated = { readonly firstAtMs: number; readonly outline: Outline };
+
+const datedOf = (draft: Draft): Dated => ({ firstAtMs: draft.firstAtMs, outline: outlineOf(draft) });
 
 class Latest<Value> {
   #atMs = Number.NEGATIVE_INFINITY;

@@ -7,20 +7,13 @@ import { KeepersLine, type Wanted } from '#src/protocol/fleet/events.ts';
 import type { Missing, RolloutStory } from '#src/reports/rollout-story.ts';
 import { CommandError } from '../command-error.ts';
 import { defaultStateFolder, stateFolderAt } from '../fleet/state-folder.ts';
-import { type ConnectionOptions, findConnection } from '../gateway/connection.ts';
-import { createHttpClient } from '../gateway/http-client.ts';
+import { type Connection, type ConnectionOptions, findConnection } from '../gateway/connection.ts';
+import { createHttpClient, type HttpClient } from '../gateway/http-client.ts';
 import type { Terminal } from '../print/terminal.ts';
 import { mostRollouts, type Outline, Outlines } from './outlines.ts';
 import { storiesOfEvents, type ToldLog } from './rollout-sources.ts';
-
-/** What is made of events as they come, which are too many to be kept all. */
-export type Making<Made> = {
-  /** False: it has no room for this one. `line`: as it was written, where it may come twice. */
-  add(event: RolloutEvent, line?: string): boolean;
-  readonly made: () => Made;
-  /** Of what it has room for. */
-  readonly most: string;
-};
+import type { Making } from './making.ts';
+import { toldByIndex } from './told-by-index.ts';
 
 /** What a gateway tells at most; a file may have more. */
 const mostBytes = 64 * 1024 * 1024;
@@ -41,7 +34,12 @@ export function tellingStories(): Making<readonly RolloutStory[]> {
 /** For many rollouts. Repeated lines are identical except for the number of calls. */
 export function outlining(): Making<readonly Outline[]> {
   const outlines = new Outlines();
-  return { add: (event) => outlines.add(event), made: () => outlines.all, most: `${mostRollouts} rollouts` };
+  return {
+    add: (event) => outlines.add(event),
+    finish: (key) => outlines.finish(key),
+    made: () => outlines.all,
+    most: `${mostRollouts} rollouts`,
+  };
 }
 
 export type LogOptions = ConnectionOptions & {
@@ -59,7 +57,8 @@ export async function readLog<Made>(
   variables: Readonly<Record<string, string | undefined>>,
   making: () => Making<Made>,
 ): Promise<ToldLog<Made>> {
-  if (options.events !== undefined) return toldInFile(options.events, wanted, making());
+  if (options.events !== undefined)
+    return { ...(await toldInFile(options.events, wanted, making())), hasWhy: true };
   const told = await toldByFleet(options, wanted, variables, making);
   return told ?? toldInFolder(options, wanted, making());
 }
@@ -103,13 +102,31 @@ const answerMs = 20_000;
 /** Null: there is no gateway, or it does not return events. The next request to it reports why. */
 async function toldByFleet<Made>(
   options: LogOptions,
-  { run, rollout, verdicts }: Wanted,
+  wanted: Wanted,
   variables: Readonly<Record<string, string | undefined>>,
   making: () => Making<Made>,
 ): Promise<ToldLog<Made> | null> {
   const connection = findConnection(options, variables);
   if (connection === null) return null;
   const client = createHttpClient(connection);
+  const place = { state: options.state ?? defaultStateFolder, variables };
+  try {
+    const whole = await toldByIndex({ client, connection, place }, wanted, making);
+    if (whole?.told !== undefined && whole.told !== null) return { ...whole, told: whole.told };
+    const newest = await toldByGateway(client, connection, wanted, making);
+    return newest === null ? null : { ...newest, missing: [...(whole?.missing ?? []), ...newest.missing] };
+  } finally {
+    await client.close();
+  }
+}
+
+/** The newest of what a gateway tells. */
+async function toldByGateway<Made>(
+  client: HttpClient,
+  connection: Connection,
+  { run, rollout, verdicts }: Wanted,
+  making: () => Making<Made>,
+): Promise<ToldLog<Made> | null> {
   const query = verdicts === true ? '?only=verdicts' : '';
   const path =
     rollout === null ? `/v1/runs/${part(run)}/events${query}` : `/v1/rollouts/${part(rollout)}/events`;
@@ -122,8 +139,6 @@ async function toldByFleet<Made>(
   } catch (thrown) {
     if (thrown instanceof CommandError) return null;
     throw thrown;
-  } finally {
-    await client.close();
   }
 }
 

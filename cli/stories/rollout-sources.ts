@@ -160,7 +160,12 @@ function settledCall({ summary, lastCommand, keyId }: CallSettled, sent: LostCom
 }
 
 /** What event logs tell, and who of the fleet told less than there is. */
-export type ToldLog<Made> = { readonly told: Made; readonly missing: readonly Missing[] };
+export type ToldLog<Made> = {
+  readonly told: Made;
+  readonly missing: readonly Missing[];
+  /** Its verdicts have their why, as far as the key may read it; otherwise they are asked for by themselves. */
+  readonly hasWhy?: true;
+};
 
 /** The fleet's story of a rollout with what only the event log knows: its commands, and why its grader failed. */
 export function withLog(

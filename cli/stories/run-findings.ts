@@ -1,4 +1,5 @@
 import type { RunId } from '#src/model/ids.ts';
+import type { RolloutKey } from '#src/model/rollout.ts';
 import type { RolloutEvent } from '#src/ports/event-log.ts';
 import type { Finding } from '#src/reports/findings/finding.ts';
 import { FoundRollouts, mostFoundRollouts } from '#src/reports/findings/collect.ts';
@@ -6,7 +7,8 @@ import { findingsOf } from '#src/reports/findings/findings.ts';
 import type { Missing } from '#src/reports/rollout-story.ts';
 import { visibleLine } from '#src/model/visible-text.ts';
 import type { Outline } from './outlines.ts';
-import { anyTenant, type LogOptions, type Making, outlining, readLog } from './read-log.ts';
+import type { Making } from './making.ts';
+import { anyTenant, type LogOptions, outlining, readLog } from './read-log.ts';
 import { indented, textWidth, wrap } from './screen.ts';
 
 export type RunLog = {
@@ -22,15 +24,16 @@ export async function readRunLog(
   variables: Readonly<Record<string, string | undefined>>,
 ): Promise<RunLog> {
   const found = new FoundRollouts();
-  const { told: outlines, missing } = await readLog(options, anyTenant(run, null), variables, () =>
-    collectAlso(found, outlining()),
-  );
+  const {
+    told: outlines,
+    missing,
+    hasWhy,
+  } = await readLog(options, anyTenant(run, null), variables, () => collectAlso(found, outlining()));
   const verdicts = { ...anyTenant(run, null), verdicts: true as const };
-  // A file has its verdicts whole.
   const more =
-    options.events === undefined
-      ? (await readLog(options, verdicts, variables, () => collectAlso(found, discardEvents))).missing
-      : [];
+    hasWhy === true
+      ? []
+      : (await readLog(options, verdicts, variables, () => collectAlso(found, discardEvents))).missing;
   const reasons = [...missing, ...more].map(({ keeper, why }) => `${keeper}: ${why}`);
   if (!found.isWhole) reasons.push(`findings look at ${mostFoundRollouts} rollouts`);
   const findings = findingsOf({ rollouts: found.all, missing: [...new Set(reasons)] });
@@ -43,6 +46,10 @@ function collectAlso<Made>(found: FoundRollouts, making: Making<Made>): Making<M
     add: (event: RolloutEvent, line?: string) => {
       found.add(event);
       return making.add(event, line);
+    },
+    finish: (key: RolloutKey) => {
+      found.finish(key);
+      making.finish?.(key);
     },
   };
 }

@@ -1,11 +1,12 @@
 import { blameOf } from '#src/failure/codes.ts';
 import type { Environment } from '#src/model/environment.ts';
 import type { RunId } from '#src/model/ids.ts';
-import { ownerOf } from '#src/model/rollout.ts';
-import type { RolloutEvent, ToldWhy } from '#src/ports/event-log.ts';
+import { ownerOf, type RolloutKey } from '#src/model/rollout.ts';
+import type { PartReason, RolloutEvent } from '#src/ports/event-log.ts';
 import { CommandError } from '../command-error.ts';
 import type { Connection } from '../gateway/connection.ts';
-import { anyTenant, type LogOptions, type Making, readLog } from '../stories/read-log.ts';
+import type { Making } from '../stories/making.ts';
+import { anyTenant, type LogOptions, readLog } from '../stories/read-log.ts';
 import { itemTextName, type StudiedCall, type StudiedRollout, type Subject } from './rollout.ts';
 
 type Verdict = Extract<RolloutEvent, { kind: 'verdict' }>;
@@ -26,6 +27,7 @@ const mostRollouts = 50_000;
 /** Rollouts of a run as the study reads them, made of events in whatever order they come, and however often. */
 export class RunDrafts {
   readonly #drafts = new Map<string, Draft>();
+  readonly #finished: Finished[] = [];
 
   add(event: RolloutEvent): boolean {
     const draft = this.#drafts.get(event.key) ?? draftOf(event);
@@ -40,31 +42,46 @@ export class RunDrafts {
     return true;
   }
 
+  /** It has had its last event: its events are forgotten, and it does not count as one of too many. */
+  finish(key: RolloutKey): void {
+    const draft = this.#drafts.get(key);
+    if (draft !== undefined) this.#finished.push(finished(draft));
+    this.#drafts.delete(key);
+  }
+
   get environments(): readonly string[] {
-    return [...new Set([...this.#drafts.values()].map(({ environment }) => environment))].toSorted();
+    return [...new Set(this.#all.map(({ environment }) => environment))].toSorted();
   }
 
   /** Without voided rollouts. */
   rolloutsOf(environment: string): readonly StudiedRollout[] {
-    return [...this.#drafts.values()]
-      .filter((draft) => draft.environment === environment && !draft.voided)
-      .map(rolloutOf)
+    return this.#all
+      .filter((one) => one.environment === environment && !one.voided)
+      .map(({ rollout }) => rollout)
       .toSorted((a, b) => (a.id < b.id ? -1 : 1));
   }
 
   voidedOf(environment: string): number {
-    return [...this.#drafts.values()].filter((draft) => draft.environment === environment && draft.voided)
-      .length;
+    return this.#all.filter((one) => one.environment === environment && one.voided).length;
   }
 
-  /** Why each has its score, by rollout id. */
-  get whys(): ReadonlyMap<string, ToldWhy> {
-    const told = [...this.#drafts.values()].flatMap(({ id, verdict }) =>
-      verdict?.why === undefined ? [] : [[id, verdict.why] as const],
-    );
-    return new Map(told);
+  /** What each part of its grader gave, by rollout id. */
+  get parts(): ReadonlyMap<string, readonly PartReason[]> {
+    return new Map(this.#all.map(({ rollout }) => [rollout.id, rollout.parts]));
+  }
+
+  get #all(): readonly Finished[] {
+    return [...this.#finished, ...[...this.#drafts.values()].map(finished)];
   }
 }
+
+type Finished = Pick<Draft, 'environment' | 'voided'> & { readonly rollout: StudiedRollout };
+
+const finished = (draft: Draft): Finished => ({
+  environment: draft.environment,
+  voided: draft.voided,
+  rollout: rolloutOf(draft),
+});
 
 /** The same verdict may be told with its why and without. */
 function laterOf(one: Verdict | null, other: Verdict): Verdict {
@@ -125,9 +142,9 @@ export type RunRead = { readonly subject: Subject; readonly missing: readonly st
 /** A run as it was recorded: in the file that is named, else as its fleet tells it. */
 export async function readRun(options: LogOptions, run: RunId, environment: string): Promise<RunRead> {
   const drafts = new RunDrafts();
-  const { missing } = await readLog(options, anyTenant(run, null), process.env, () => making(drafts));
-  // What a gateway tells of all events is without why; of the verdicts alone it is with it. A file has it all.
-  const more = options.events === undefined ? await readWhys(options, run, drafts) : [];
+  const { missing, hasWhy } = await readLog(options, anyTenant(run, null), process.env, () => making(drafts));
+  // What a gateway tells of all events at once is without why; of the verdicts alone it is with it.
+  const more = hasWhy === true ? [] : await readWhys(options, run, drafts);
   const rollouts = drafts.rolloutsOf(environment);
   if (rollouts.length === 0) throw notThere(run, environment, drafts);
   const told = [...missing, ...more].map(({ keeper, why }) => `${keeper}: ${why}`);
@@ -139,6 +156,7 @@ export async function readRun(options: LogOptions, run: RunId, environment: stri
 
 const making = (drafts: RunDrafts): Making<null> => ({
   add: (event) => drafts.add(event),
+  finish: (key) => drafts.finish(key),
   made: () => null,
   most: `${mostRollouts} rollouts`,
 });
@@ -173,10 +191,10 @@ export async function withParts(
   if (known !== undefined && !isComposed(known.grader.kind)) return subjects;
   const drafts = new RunDrafts();
   await readWhys({ ...connection, run }, run, drafts);
-  const whys = drafts.whys;
+  const { parts } = drafts;
   return subjects.map((subject) => ({
     ...subject,
-    rollouts: subject.rollouts.map((one) => ({ ...one, parts: whys.get(traceIdOf(one.id))?.parts ?? [] })),
+    rollouts: subject.rollouts.map((one) => ({ ...one, parts: parts.get(traceIdOf(one.id)) ?? [] })),
   }));
 }
 

@@ -141,7 +141,7 @@ function wireEvents({ clock, tokens, peers, logId, state, events }: OpenWorld, c
   const all = new FleetEvents({ self, own, keepers, ask: peers.ask, clock });
   let address = '';
   const deps: EventRoutesDeps = {
-    tell: (wanted) => all.tell(wanted),
+    tell: (wanted, log) => all.tell(wanted, log),
     answerPeer: (target, authorization) => answerPeer({ own, address, tokens }, target, authorization),
   };
   return {

@@ -3,7 +3,7 @@ import type { Blame } from '../failure/codes.ts';
 import type { Evidence } from '../failure/failure.ts';
 import type { Face } from '../model/face.ts';
 import type { CallId, RunId, TenantId } from '../model/ids.ts';
-import type { Wanted } from '../protocol/fleet/events.ts';
+import type { FilePlace, LogFile, Wanted } from '../protocol/fleet/events.ts';
 import type { CallSummary } from './fleet/records.ts';
 import type { Epoch, RolloutKey } from '../model/rollout.ts';
 
@@ -143,4 +143,15 @@ export interface EventLog {
    * Null: this log keeps nothing that could be read.
    */
   search(wanted: Wanted, signal: AbortSignal): AsyncIterable<string> | null;
+  /** In the order of their names; null as above. */
+  files(): Promise<readonly LogFile[] | null>;
+  /** The wanted lines of one of them, as far as it is written, until the signal aborts. Returns `gone` if it is not there. */
+  follow(
+    place: FilePlace,
+    wanted: Wanted,
+    signal: AbortSignal,
+  ): AsyncGenerator<FollowedLines, 'end' | 'gone'>;
 }
+
+/** `readTo`: the byte after these lines, and after all that lie between them. */
+export type FollowedLines = { readonly lines: readonly string[]; readonly readTo: number };

@@ -7,6 +7,15 @@ import type { KeepersLine, Told, Wanted } from '../protocol/fleet/events.ts';
 import { FleetEvents } from './fleet-events.ts';
 import { OwnEvents } from './own-events.ts';
 
+/** A log that is only searched. */
+const noFiles = {
+  files: () => Promise.resolve(null),
+  async *follow(): AsyncGenerator<never, 'gone'> {
+    yield* [];
+    return 'gone';
+  },
+};
+
 const wanted: Wanted = { tenant: tenantId('acme'), run: null, rollout: rolloutId('a') };
 const all: Told = { told: 'all', why: null };
 
@@ -32,7 +41,7 @@ type World = {
 
 function world({ keepers, ask, search = () => lines('own 1', 'own 2') }: World) {
   const clock = createFakeClock();
-  const own = new OwnEvents({ log: { flush: () => Promise.resolve(), search }, clock });
+  const own = new OwnEvents({ log: { ...noFiles, flush: () => Promise.resolve(), search }, clock });
   const deps = {
     self: { name: 'gateway itself', log: 'log of itself' },
     own,
@@ -174,7 +183,7 @@ test('a search that takes too long ends, and says that older events are left out
     yield 'newest';
     await clock.sleep(60_000, signal);
   }
-  const own = new OwnEvents({ log: { flush: () => Promise.resolve(), search: slow }, clock });
+  const own = new OwnEvents({ log: { ...noFiles, flush: () => Promise.resolve(), search: slow }, clock });
   const told = own.tell(wanted, new AbortController().signal);
   expect(await told.next()).toEqual({ done: false, value: 'newest' });
   const rest = told.next();

@@ -20,7 +20,7 @@ export type FleetEventsDeps = {
 type Keeper = KeepersLine['keepers'][number];
 /** `lines`: what it tells, or of one that cannot be asked why not. */
 type Part = {
-  readonly of: Omit<Keeper, 'told' | 'why'>;
+  readonly of: Pick<Keeper, 'keeper' | 'heard_at_ms' | 'log'>;
   readonly lines: AsyncGenerator<string, Told> | Told;
 };
 
@@ -41,8 +41,11 @@ export class FleetEvents {
     this.#deps = deps;
   }
 
-  /** The lines that every process has of it, as they come, each with its newline; the last one says who told how much. */
-  async *tell(wanted: Wanted): AsyncGenerator<string> {
+  /**
+   * The lines that every process has of it, as they come, each with its newline; the last one says who told how much.
+   * `log`: of this log alone.
+   */
+  async *tell(wanted: Wanted, log: string | null = null): AsyncGenerator<string> {
     if (this.#stories >= mostStories) {
       const itself = { keeper: this.#deps.self.name, heard_at_ms: this.#deps.clock.nowMs() };
       yield lastLine([
@@ -52,7 +55,7 @@ export class FleetEvents {
     }
     this.#stories += 1;
     try {
-      yield* fleetEvents(this.#deps, wanted);
+      yield* fleetEvents(this.#deps, wanted, log);
     } finally {
       this.#stories -= 1;
     }
@@ -62,11 +65,15 @@ export class FleetEvents {
 const lastLine = (keepers: Keeper[]): string =>
   `${JSON.stringify({ kind: 'keepers', keepers } satisfies KeepersLine)}\n`;
 
-async function* fleetEvents(deps: FleetEventsDeps, wanted: Wanted): AsyncGenerator<string> {
+async function* fleetEvents(
+  deps: FleetEventsDeps,
+  wanted: Wanted,
+  log: string | null,
+): AsyncGenerator<string> {
   const stop = new AbortController();
   const told = new Map<Part, Told>();
-  const parts = await partsOf(deps, wanted, stop.signal);
-  const lines = merged(parts.map((part) => tellPart(part, told)));
+  const parts = (await partsOf(deps, wanted, stop.signal)).filter(({ of }) => log === null || of.log === log);
+  const lines = merged(parts.map((part) => tellPart(part, wanted, told)));
   let bytes = 0;
   try {
     for await (const line of lines) {
@@ -87,11 +94,18 @@ const keeperOf = ({ of }: Part, told: Told): Keeper => ({ ...of, ...told });
 async function partsOf(deps: FleetEventsDeps, wanted: Wanted, signal: AbortSignal): Promise<readonly Part[]> {
   const { keepers, own, self, clock } = deps;
   const nowMs = clock.nowMs();
-  const itself = { of: { keeper: self.name, heard_at_ms: nowMs }, lines: own.tell(wanted, signal) };
+  const itself = {
+    of: { keeper: self.name, heard_at_ms: nowMs, log: self.log },
+    lines: own.tell(wanted, signal),
+  };
   try {
     const others = (await keepers.all()).filter((keeper) => keeper.log !== self.log);
     const partOf = (keeper: HeardKeeper): Part => ({
-      of: { keeper: `${keeper.component} ${keeper.host}`, heard_at_ms: nowMs - keeper.silentMs },
+      of: {
+        keeper: `${keeper.component} ${keeper.host}`,
+        heard_at_ms: nowMs - keeper.silentMs,
+        log: keeper.log,
+      },
       lines: linesOf(keeper, deps, wanted, signal),
     });
     return [itself, ...others.map(partOf)];
@@ -117,16 +131,22 @@ function linesOf(
   return ask(address, wanted, signal);
 }
 
+/** It told events instead of its files. */
+const tooOld = 'its release is too old for its log to be followed';
+
 const nobody = (why: string): Told => ({ told: 'nothing', why });
 
 /** An error of one part is told, and the others go on. */
-async function* tellPart(part: Part, told: Map<Part, Told>): AsyncGenerator<string> {
+async function* tellPart(part: Part, wanted: Wanted, told: Map<Part, Told>): AsyncGenerator<string> {
   const { lines } = part;
+  const ofFiles = wanted.follow === 'files';
   if ('told' in lines) return void told.set(part, lines);
   let count = 0;
   try {
     for (;;) {
       const { done, value } = await lines.next();
+      if (ofFiles && (done !== true || (value.told === 'all' && value.files === undefined)))
+        return void told.set(part, { told: 'nothing', why: tooOld });
       if (done === true) return void told.set(part, value);
       count += 1;
       yield value;

@@ -154,6 +154,7 @@ export const rooms: readonly Room[] = [
   adapter('sandboxd-http', 'undici', 'typebox'),
   adapter('judge-http', 'undici'),
   adapter('event-log', 'typebox', 'undici'),
+  adapter('event-index', 'typebox'),
   adapter('prometheus', 'prom-client'),
   adapter(
     'opentelemetry',
@@ -245,6 +246,7 @@ export const rooms: readonly Room[] = [
       'src/access/',
       'src/reports/',
       'src/adapters/event-log/',
+      'src/adapters/event-index/',
       // A rollout that was kept is graded again by the same graders, and by the same judges.
       'src/grading/',
       'src/adapters/judge-http/',

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { Failure } from '#src/failure/failure.ts';
 import { idRule, isIdText, runId, type RunId } from '#src/model/ids.ts';
 import { visibleLines } from '#src/model/visible-text.ts';
@@ -14,21 +14,43 @@ import { idText, takeRollout } from '../http/taking.ts';
 
 /** What the fleet's event logs tell, as lines of JSON, each with its newline. */
 export type EventRoutesDeps = {
-  /** Of all processes; the last line says who told how much. */
-  readonly tell: (wanted: Wanted) => AsyncGenerator<string>;
+  /** Of all processes, or of one log; the last line says who told how much. */
+  readonly tell: (wanted: Wanted, log?: string) => AsyncGenerator<string>;
   /** Of this process, for another one of the fleet; null: it is none. */
   readonly answerPeer: (target: string, authorization: string | undefined) => AsyncGenerator<string> | null;
 };
 
 const lines = { produces: 'application/x-ndjson', response: { 200: Lines } };
-const OnlyQuery = Type.Object(
+const RunEventsQuery = Type.Object(
   {
     only: Type.Optional(
-      Type.Literal('verdicts', { description: 'its verdicts alone, with why for keys of scope admin' }),
+      Type.Union([Type.Literal('verdicts'), Type.Literal('logs')], {
+        description:
+          'verdicts: its verdicts alone, with why for keys of scope admin or truth. logs: no event, but which files every log has',
+      }),
+    ),
+    log: Type.Optional(Type.String({ description: 'the events of one file of this log, with why as above' })),
+    file: Type.Optional(Type.String({ description: 'its name, as only=logs has it' })),
+    from: Type.Optional(
+      Type.String({
+        pattern: '^[0-9]{1,15}$',
+        description: 'the byte to begin at: read_to of the last answer, or 0',
+      }),
     ),
   },
   { additionalProperties: false },
 );
+
+/** What is asked of a run's events: all of them, its verdicts, its logs' files, or one file. */
+function runQuestion({ only, log, file, from = '0' }: Static<typeof RunEventsQuery>) {
+  if (log === undefined && file === undefined) {
+    if (only === 'logs') return { follow: 'files' as const };
+    return only === undefined ? {} : { verdicts: true as const };
+  }
+  if (log === undefined || file === undefined || only !== undefined)
+    throw invalid('log and file are given together, and without only');
+  return { follow: { file, fromByte: Number(from) } };
+}
 
 /** Events of the caller's own tenant: what another tenant calls its rollouts, or whether it has any, is told to nobody. */
 export function eventRoutes(app: App, deps: EventRoutesDeps): void {
@@ -60,21 +82,16 @@ export function eventRoutes(app: App, deps: EventRoutesDeps): void {
         operationId: 'getRunEvents',
         summary: 'The same of all its rollouts',
         params: RunParams,
-        querystring: OnlyQuery,
+        querystring: RunEventsQuery,
         ...lines,
       },
     },
     async (request, reply) => {
       const run = runId(idText(request.params.run, 'the run name'));
       const { tenant, scopes } = grantOf(request);
-      const { only } = request.query;
-      const wanted = {
-        tenant,
-        run,
-        rollout: null,
-        ...(only === undefined ? {} : { verdicts: true as const }),
-      };
-      const told = toldLines(deps.tell(wanted), only ?? 'run', scopes);
+      const question = runQuestion(request.query);
+      const lines = deps.tell({ tenant, run, rollout: null, ...question }, request.query.log);
+      const told = toldLines(lines, Object.keys(question).length === 0 ? 'run' : 'verdicts', scopes);
       return reply.type('application/x-ndjson').send(streamOf(told));
     },
   );

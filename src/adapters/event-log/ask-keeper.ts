@@ -81,5 +81,7 @@ function isBegin(line: string, isProof: (proof: string) => boolean): boolean {
 
 function endOf(line: string): Told | null {
   const value = parseJson(line);
-  return endCheck.Check(value) ? { told: value.told, why: value.why } : null;
+  if (!endCheck.Check(value)) return null;
+  const { told, why, files, read_to } = value;
+  return { told, why, ...(files && { files }), ...(read_to !== undefined && { read_to }) };
 }

@@ -8,6 +8,7 @@ import type { Log } from '#src/ports/log.ts';
 import type { Random } from '#src/ports/random.ts';
 import { type BatchWriter, gather } from './gather.ts';
 import { createFolderWriter } from './log-folder.ts';
+import { filesOf, followFile } from './follow-file.ts';
 import { searchFolder } from './read-events.ts';
 
 export type EventLogOptions = {
@@ -54,6 +55,8 @@ export function createEventLog(given: EventLogOptions): EventLog {
     },
     flush: async () => void (await Promise.all(places.map((place) => place.flush()))),
     search: (wanted, signal) => (folder === null ? null : searchFolder(folder, wanted, signal)),
+    files: async () => (folder === null ? null : await filesOf(folder)),
+    follow: (place, wanted, signal) => followFile(folder, place, wanted, signal),
   };
 }
 

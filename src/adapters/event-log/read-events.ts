@@ -1,6 +1,6 @@
 import { type FileHandle, open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { RolloutEvent } from '#src/ports/event-log.ts';
+import type { FollowedLines, RolloutEvent } from '#src/ports/event-log.ts';
 import type { Wanted } from '#src/protocol/fleet/events.ts';
 import { isWanted, parseEvent } from './event-lines.ts';
 import { parseFileName } from './log-folder.ts';
@@ -43,7 +43,7 @@ async function* foundIn(folder: string, wanted: Wanted, signal: AbortSignal): As
   }
 }
 
-async function eventFiles(folder: string): Promise<readonly string[]> {
+export async function eventFiles(folder: string): Promise<readonly string[]> {
   const names = await readdir(folder).catch((error: unknown) => {
     if (isMissing(error)) return [];
     throw error;
@@ -53,7 +53,7 @@ async function eventFiles(folder: string): Promise<readonly string[]> {
 }
 
 /** What every line that is wanted has in it. Percent-encoded parts of a key need no escapes in JSON. */
-function markOf({ tenant, run, rollout }: Wanted): string {
+export function markOf({ tenant, run, rollout }: Wanted): string {
   const parts = [tenant, run, rollout].map((part) =>
     part === null ? null : encodeURIComponent(part.toWellFormed()),
   );
@@ -61,22 +61,38 @@ function markOf({ tenant, run, rollout }: Wanted): string {
   return known === undefined || known === null ? '"key":"' : known;
 }
 
-/** Through one buffer, whatever the file's length: what is read of gigabytes is not left to be collected. */
 async function* linesWith(path: string, mark: Buffer, signal: AbortSignal): AsyncGenerator<string> {
+  for await (const { lines } of chunksWith(path, 0, mark, signal)) yield* lines;
+}
+
+/**
+ * From a byte on, through one buffer, whatever the file's length: what is read of gigabytes is not left to be collected.
+ * A last line without its end is not read: it is still being written, or a crash cut it off.
+ */
+export async function* chunksWith(
+  path: string,
+  fromByte: number,
+  mark: Buffer,
+  signal: AbortSignal,
+): AsyncGenerator<FollowedLines, 'end' | 'gone'> {
   const file = await openOrNull(path);
-  if (file === null) return;
+  if (file === null) return 'gone';
   const buffer = Buffer.allocUnsafe(2 * chunkBytes);
-  let kept = 0;
+  let [kept, readTo] = [0, fromByte];
   try {
     while (!signal.aborted) {
-      const { bytesRead } = await file.read(buffer, kept, chunkBytes, null);
-      if (bytesRead === 0) return;
+      const { bytesRead } = await file.read(buffer, kept, chunkBytes, readTo + kept);
+      if (bytesRead === 0) return 'end';
       const bytes = buffer.subarray(0, kept + bytesRead);
       const end = bytes.lastIndexOf(newline) + 1;
-      yield* hitsIn(bytes.subarray(0, end), mark);
+      const lines = [...hitsIn(bytes.subarray(0, end), mark)];
       // What is no line by then is none of ours.
-      kept = bytes.length - end > chunkBytes ? 0 : buffer.copy(buffer, 0, end, bytes.length);
+      const isTooLong = bytes.length - end > chunkBytes;
+      kept = isTooLong ? 0 : buffer.copy(buffer, 0, end, bytes.length);
+      readTo += isTooLong ? bytes.length : end;
+      yield { lines, readTo };
     }
+    return 'end';
   } finally {
     await file.close();
   }

@@ -30,11 +30,17 @@ export type Wanted = {
   readonly rollout: RolloutId | null;
   /** Of a run, its verdicts alone, each with its why; who is older tells all events, without. */
   readonly verdicts?: true;
+  /** By a reader that follows logs: which files a log has, or one of them from a byte on. A process of an older release tells its newest events instead. */
+  readonly follow?: 'files' | FilePlace;
 };
+
+/** Where a reader of a log has come: files only grow, and no two processes write to the same one. */
+export type FilePlace = { readonly file: string; readonly fromByte: number };
 
 export const fleetEventsPath = '/fleet/events';
 
 const verdicts = 'verdicts';
+const files = 'files';
 
 /** The request's target. `nonce`: no question is asked twice. */
 export function targetOf(wanted: Wanted, nonce: string): string {
@@ -44,6 +50,11 @@ export function targetOf(wanted: Wanted, nonce: string): string {
     if (text !== null) query.set(part, text);
   }
   if (wanted.verdicts === true) query.set('only', verdicts);
+  if (wanted.follow === 'files') query.set('only', files);
+  else if (wanted.follow !== undefined) {
+    query.set('file', wanted.follow.file);
+    query.set('from', String(wanted.follow.fromByte));
+  }
   return `${fleetEventsPath}?${query.toString()}`;
 }
 
@@ -64,13 +75,36 @@ export function wantedOf(target: string): Wanted | null {
     run: run === null ? null : runId(run),
     rollout: rollout === null ? null : rolloutId(rollout),
     ...(query.get('only') === verdicts ? { verdicts: true } : {}),
+    ...followOf(query),
   };
 }
+
+function followOf(query: URLSearchParams): Pick<Wanted, 'follow'> {
+  if (query.get('only') === files) return { follow: 'files' };
+  const file = query.get('file');
+  const fromByte = Number(query.get('from') ?? 0);
+  return file === null || !Number.isSafeInteger(fromByte) || fromByte < 0
+    ? {}
+    : { follow: { file, fromByte } };
+}
+
+/** A file of a log. */
+const LogFile = Type.Object({
+  name: Type.String(),
+  bytes: Type.Integer(),
+  /** When the first event in it happened; null if it has none. */
+  first_at_ms: Type.Union([Type.Number(), Type.Null()]),
+});
+export type LogFile = Static<typeof LogFile>;
 
 const told = {
   told: Type.Union([Type.Literal('all'), Type.Literal('some'), Type.Literal('nothing')]),
   /** Why not all, for people. */
   why: Type.Union([Type.String(), Type.Null()]),
+  /** If its files were asked for. */
+  files: Type.Optional(Type.Array(LogFile)),
+  /** If a file was asked for: the byte to go on from. */
+  read_to: Type.Optional(Type.Integer()),
 };
 
 /** How much of what a process keeps it has told. */
@@ -92,6 +126,8 @@ export const KeepersLine = Type.Object({
       keeper: Type.String(),
       /** When it was last heard of. */
       heard_at_ms: Type.Number(),
+      /** The log's own name, by which its files are asked for; older gateways do not have it. */
+      log: Type.Optional(Type.String()),
       ...told,
     }),
   ),

@@ -21,6 +21,7 @@ export const mostFoundRollouts = 20_000;
 export class FoundRollouts {
   readonly #drafts = new Map<RolloutKey, Draft>();
   readonly #most: number;
+  readonly #finished: FoundRollout[] = [];
   #isWhole = true;
 
   constructor(most: number = mostFoundRollouts) {
@@ -38,9 +39,16 @@ export class FoundRollouts {
     if (draft !== null) note(draft, event);
   }
 
+  /** It has had its last event, and does not count as one of too many. */
+  finish(key: RolloutKey): void {
+    const draft = this.#drafts.get(key);
+    if (draft !== undefined) this.#finished.push(...foundIn([draft]));
+    this.#drafts.delete(key);
+  }
+
   /** Without rollouts that a caller voided. */
   get all(): readonly FoundRollout[] {
-    return [...this.#drafts.values()].filter(({ isVoided }) => !isVoided).flatMap(rolloutOf);
+    return [...this.#finished, ...foundIn([...this.#drafts.values()])];
   }
 
   #begin(key: RolloutKey): Draft | null {
@@ -53,6 +61,9 @@ export class FoundRollouts {
     return draft;
   }
 }
+
+const foundIn = (drafts: readonly Draft[]): readonly FoundRollout[] =>
+  drafts.filter(({ isVoided }) => !isVoided).flatMap(rolloutOf);
 
 function note(draft: Draft, event: RolloutEvent): void {
   if (event.kind === 'rollout_voided') draft.isVoided = true;

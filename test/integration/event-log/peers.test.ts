@@ -12,6 +12,15 @@ import { createPeerTokens } from '#src/platform/tokens.ts';
 import type { Told, Wanted } from '#src/protocol/fleet/events.ts';
 import { answerPeer, OwnEvents } from '#src/reports/own-events.ts';
 
+/** A log that is only searched. */
+const noFiles = {
+  files: () => Promise.resolve(null),
+  async *follow(): AsyncGenerator<never, 'gone'> {
+    yield* [];
+    return 'gone';
+  },
+};
+
 const wanted: Wanted = { tenant: tenantId('acme'), run: null, rollout: rolloutId('a') };
 const tokens = createPeerTokens({ current: 'aa'.repeat(32), other: null });
 
@@ -59,7 +68,10 @@ async function listening(answer: Answer): Promise<string> {
 /** Another process of the fleet, whose log has these lines. */
 const processWith = (...lines: readonly string[]) => {
   const search = () => Readable.from(lines) as AsyncIterable<string>;
-  const own = new OwnEvents({ log: { flush: () => Promise.resolve(), search }, clock: systemClock });
+  const own = new OwnEvents({
+    log: { ...noFiles, flush: () => Promise.resolve(), search },
+    clock: systemClock,
+  });
   return listening((request, response, address) => {
     const told = answerPeer({ own, address, tokens }, request.url ?? '', request.headers.authorization);
     if (told === null) return void response.writeHead(401).end();
