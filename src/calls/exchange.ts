@@ -14,7 +14,7 @@ import type { Wakes } from '../claiming/waiting-room.ts';
 import { targetOf } from '../claiming/target.ts';
 import { undisturbed } from '../claiming/undisturbed.ts';
 import { callConflict, type Running } from './work.ts';
-import { nextStep } from './next-step.ts';
+import { believedStep, nextStep } from './next-step.ts';
 import { orNull } from './or-null.ts';
 
 export type ExchangeDeps = RetryDeps & {
@@ -211,7 +211,7 @@ async function takeNextStep(
   error: LinkError,
   arrived: Deadline,
 ): Promise<boolean> {
-  const step = nextStep(error.trouble);
+  const step = believedStep(error.trouble, running.rollout, running.sender === null ? 'looked for' : 'sent');
   switch (step.kind) {
     case 'again':
       return step.reached;

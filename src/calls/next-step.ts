@@ -1,5 +1,7 @@
+import { hasIdsApart } from '../claiming/target.ts';
 import type { LossCause } from '../failure/codes.ts';
 import type { Evidence } from '../failure/failure.ts';
+import { saidBySandbox } from '../failure/witness.ts';
 import type { LinkTrouble } from '../ports/sandbox-link.ts';
 
 /**
@@ -26,12 +28,27 @@ export function nextStep(trouble: LinkTrouble): NextStep {
     case 'other_boot':
       return { kind: 'lose', cause: 'boot_changed', evidence: answeredNow(trouble.boot) };
     case 'other_sandbox':
-      return { kind: 'lose', cause: 'pod_replaced', evidence: {} };
+      return { kind: 'lose', cause: 'pod_replaced', evidence: saidBySandbox };
     case 'struck':
       return { kind: 'lose', cause: trouble.cause, evidence: trouble.evidence };
     case 'refused':
       return afterRefusal(trouble);
   }
+}
+
+/**
+ * Of a call that was sent. If commands may have sandboxd's id, the policy may answer in its place: an answer that makes no sense then
+ * counts as none, and the outcome of the call is unknown, which is marked. It would be our failure, or the caller's, in an unmarked one.
+ */
+export function believedStep(
+  trouble: LinkTrouble,
+  rollout: Parameters<typeof hasIdsApart>[0],
+  asked: 'sent' | 'looked for',
+): NextStep {
+  const step = nextStep(trouble);
+  const isLost = step.kind === 'absent' && asked === 'sent';
+  const makesNoSense = step.kind === 'fail' || step.kind === 'conflict' || isLost;
+  return makesNoSense && !hasIdsApart(rollout) ? { kind: 'again', reached: true } : step;
 }
 
 const answeredNow = (boot: string | null): Evidence => (boot === null ? {} : { boot_after: boot });
@@ -42,8 +59,8 @@ function afterRefusal(refused: Extract<LinkTrouble, { kind: 'refused' }>): NextS
   // A Redis that had forgotten took its rollout for begun there, and nobody ever lived in it: what began is elsewhere, or nowhere.
   // So if another lives there.
   if (refused.code === 'not_bound' || refused.code === 'bound_elsewhere')
-    return { kind: 'lose', cause: 'pod_replaced', evidence: {} };
-  if (refused.code === 'expired') return { kind: 'lose', cause: 'expired', evidence: {} };
+    return { kind: 'lose', cause: 'pod_replaced', evidence: saidBySandbox };
+  if (refused.code === 'expired') return { kind: 'lose', cause: 'expired', evidence: saidBySandbox };
   // Its bytes were confirmed as stored, so the answer is in fleet state: the next look there finds it.
   if (refused.code === 'answer_confirmed') return { kind: 'again', reached: true };
   // Nothing ran; there is room again when answers are confirmed.

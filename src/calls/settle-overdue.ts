@@ -1,4 +1,4 @@
-import { LinkError, type SandboxLink, type SandboxTarget } from '../ports/sandbox-link.ts';
+import { LinkError, type SandboxLink } from '../ports/sandbox-link.ts';
 import { targetOf } from '../claiming/target.ts';
 import { undisturbed } from '../claiming/undisturbed.ts';
 import { repeatedClaim } from '../claiming/claim-request.ts';
@@ -21,7 +21,7 @@ import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
 import { noneFailed, NotYet, type RetryDeps, retrying } from '../waiting/retries.ts';
 import { retryPolicies } from '../waiting/retry-policies.ts';
 import { wasConfirmed } from './exchange.ts';
-import { nextStep } from './next-step.ts';
+import { believedStep } from './next-step.ts';
 
 export type OverdueTools = Omit<SettlingDeps & AskProbesDeps, 'calls'> & {
   readonly calls: Pick<CallStore, 'overdue' | 'withdraw' | 'settle' | 'lookup'>;
@@ -69,7 +69,7 @@ async function settleOne(tools: OverdueTools, overdue: OverdueCall): Promise<Ove
   const work = await workOf(tools, overdue);
   if (work === null) return settleUnjudged(tools, overdue);
   if (!isIdText(work.call)) return endTransfer(tools, work);
-  const word = await askJournal(tools, targetOf(overdue.rollout), work.call);
+  const word = await askJournal(tools, overdue.rollout, work.call);
   const end = await act(tools, overdue, work, word);
   const { key, call } = work;
   tools.log.warn('nobody had settled a call by its deadline', { rollout: key, call, found: word.kind, end });
@@ -155,7 +155,7 @@ async function heedOverdue(
   if (dependency === null || !reportsFailure(dependency, first)) return once;
   const backend = await askProbes(tools, work, { dependency, answer: first }, 'now');
   if (backend.kind !== 'good' || !dependency.idempotent) return { ...once, backend };
-  const second = await askJournal(tools, targetOf(rollout), secondRunOf(call));
+  const second = await askJournal(tools, rollout, secondRunOf(call));
   if (second.kind === 'running') return 'running';
   if (second.kind !== 'answered') return { ...once, backend };
   const { answer } = second;
@@ -216,10 +216,14 @@ const answerMs = 3_000;
  * Asks without waiting for the call. Throws `unclassified` when sandboxd breaks the protocol, and
  * `sandboxd_unreachable` when it refuses us: that says nothing of the call.
  */
-async function askJournal(tools: AskJournalTools, target: SandboxTarget, call: CallId): Promise<JournalWord> {
+async function askJournal(
+  tools: AskJournalTools,
+  rollout: RolloutRecord,
+  call: CallId,
+): Promise<JournalWord> {
   const tries = noneFailed();
   try {
-    const ask = () => askJournalOnce(tools, target, call);
+    const ask = () => askJournalOnce(tools, rollout, call);
     return await retrying(tools, retryPolicies.overdueCall, ask, { tries });
   } catch (thrown) {
     if (!(thrown instanceof LinkError)) throw thrown;
@@ -229,26 +233,27 @@ async function askJournal(tools: AskJournalTools, target: SandboxTarget, call: C
 
 async function askJournalOnce(
   { link }: AskJournalTools,
-  target: SandboxTarget,
+  rollout: RolloutRecord,
   call: CallId,
 ): Promise<JournalWord> {
   try {
-    const answer = undisturbed(await link.attach(target, call, 0, AbortSignal.timeout(answerMs)));
+    const inTime = AbortSignal.timeout(answerMs);
+    const answer = undisturbed(await link.attach(targetOf(rollout), call, 0, inTime));
     return answer === 'running' ? { kind: 'running' } : { kind: 'answered', answer };
   } catch (thrown) {
     if (!(thrown instanceof LinkError)) throw thrown;
-    const word = wordIn(thrown);
+    const word = wordIn(thrown, rollout);
     if (word === null) throw new NotYet(thrown);
     return word;
   }
 }
 
 /** Null: nothing was said; another try may hear something. */
-function wordIn(error: LinkError): JournalWord | null {
+function wordIn(error: LinkError, rollout: RolloutRecord): JournalWord | null {
   if (wasConfirmed(error)) return { kind: 'confirmed' };
   if (error.trouble.kind === 'refused' && error.trouble.code === 'unauthorized')
     throw sandboxdUnreachable(`the sandbox refuses us: ${error.message}`);
-  const step = nextStep(error.trouble);
+  const step = believedStep(error.trouble, rollout, 'looked for');
   switch (step.kind) {
     case 'again':
       return null;

@@ -1,6 +1,7 @@
 import { exitsAlike, failsToStartAlike } from '../failure/ends-alike.ts';
 import { asFailure, type Evidence, Failure, sandboxdUnreachable } from '../failure/failure.ts';
 import { type Environment, isOpenTemplate } from '../model/environment.ts';
+import { chargesForRunning } from '../model/grader-leaves.ts';
 import type { Item } from '../model/grader.ts';
 import { callId } from '../model/ids.ts';
 import type { Epoch, RolloutKey } from '../model/rollout.ts';
@@ -46,11 +47,11 @@ type Prepared =
       readonly alike: boolean;
     };
 
-/** What a bind showed: programs that are not there, a task that cannot run here, and a sandboxd that keeps no stdin open. */
+/** What a bind showed: programs that are not there, a task that cannot run here, and what is so for as long as this sandboxd lives. */
 type Found = {
   readonly missing: readonly string[];
   readonly unmet: Failure | null;
-  readonly endsStdin: boolean;
+  readonly lasting: Pick<ActivationStamp, 'endsStdin' | 'idsApart'>;
 };
 
 /** What `setup` runs for a rollout; pure, from the environment and the rollout's dataset row. */
@@ -106,7 +107,13 @@ export class SandboxPreparation {
     let found: Found;
     try {
       found = await this.#bindAndSetUp(rollout, environment, steps);
-      const { missing, unmet } = found;
+      const { missing, unmet, lasting } = found;
+      if (
+        lasting.idsApart !== true &&
+        rollout.owner.role === 'policy' &&
+        chargesForRunning(environment.grader)
+      )
+        return { kind: 'refused', failure: chargesWithOneId(environment), another: false, alike: false };
       if (missing.length > 0) return await this.#lacking(rollout, environment, missing);
       if (unmet !== null) return await this.#unmet(rollout, unmet);
     } catch (thrown) {
@@ -115,7 +122,7 @@ export class SandboxPreparation {
       const another = !refusesUs(thrown) || knowsNoQueries(thrown, steps);
       return { kind: 'refused', failure, another, alike: thrown instanceof SetupFailed && thrown.alike };
     }
-    const prepared = accepted(rollout, target, found.endsStdin);
+    const prepared = accepted(rollout, target, found.lasting);
     return rollout.healing === null ? prepared : this.#heal(rollout, target, prepared);
   }
 
@@ -170,7 +177,11 @@ export class SandboxPreparation {
     const { missing = [], lacks } = bound;
     const [first, ...others] = lacks === undefined ? [] : unmetInSandbox(environment, needs, lacks);
     const unmet = first === undefined ? null : requirementsUnmet([first, ...others]);
-    return { missing, unmet, endsStdin: bound.keepsStdin !== true };
+    const lasting = {
+      ...(bound.keepsStdin !== true && { endsStdin: true }),
+      ...(bound.isolation === 'two-user' && { idsApart: true }),
+    };
+    return { missing, unmet, lasting };
   }
 
   async #setUp(target: SandboxTarget, steps: readonly CallRequest[]): Promise<void> {
@@ -183,9 +194,9 @@ export class SandboxPreparation {
   }
 }
 
-const accepted = ({ generation }: RolloutRecord, { boot }: Epoch, endsStdin: boolean): Prepared => ({
+const accepted = ({ generation }: RolloutRecord, { boot }: Epoch, lasting: Found['lasting']): Prepared => ({
   kind: 'accepted',
-  activation: { generation, boot, ...(endsStdin && { endsStdin }) },
+  activation: { generation, boot, ...lasting },
 });
 
 /**
@@ -326,6 +337,18 @@ function programsMissing(environment: Environment, row: Item | null, missing: re
     evidence: { image, programs: missing.join(' ') },
   });
 }
+
+/**
+ * What commands took and printed is sandboxd's word. An environment that lets them have its id is refused when it is loaded; this is for an
+ * operator's `uid: single`, and for a node that is not root. Time that a gateway measures would lack what runs between two calls.
+ */
+const chargesWithOneId = ({ name }: Environment): Failure =>
+  new Failure(
+    'setup_failed',
+    `the grader of environment ${name} charges for time or output of commands, and here they have the id of sandboxd, ` +
+      'so that they could report both themselves; charge for calls alone, or let this fleet give them an id of their own',
+    { evidence: { charges: 'time or bytes' } },
+  );
 
 function imageWords({ name, template }: Environment, row: Item | null): string {
   if (!isOpenTemplate(template)) return imageText(template.image);

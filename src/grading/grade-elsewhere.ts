@@ -1,5 +1,7 @@
 import { undisturbed } from '../claiming/undisturbed.ts';
 import { targetOf } from '../claiming/target.ts';
+import { Failure } from '../failure/failure.ts';
+import { restsOnSandbox } from '../failure/witness.ts';
 import { aroundGraderMs } from '../model/grader.ts';
 import type { FreshLeaf } from '../model/grader-leaves.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
@@ -55,14 +57,15 @@ export async function gradeElsewhere(
   try {
     // The policy's artifacts may have caused this. If the last turn fails for it, its discard keeps the mark.
     const limits = { until, tries, evidence: maybePolicy };
-    const end = await inGraderSandbox(deps, job, limits, (claim) => gradeIn(deps, graded, claim));
+    const end = await inGraderSandbox(deps, job, limits, (claim) =>
+      gradeIn(deps, graded, claim).catch(throwMarked),
+    );
     return toldWhere(
       end,
       tries.failed === 0 ? '' : `, after ${tries.failed} that were lost or not to be had`,
     );
   } catch (thrown) {
     if (thrown instanceof PolicyBrokeIt) return brokenByPolicy(thrown.message);
-    if (thrown instanceof LinkError) throw brokenProtocol(thrown.message);
     throw thrown;
   } finally {
     await letGo(deps, job);
@@ -75,6 +78,14 @@ type Graded = {
   readonly rollout: string | null;
   readonly artifacts: Extract<Artifacts, { readonly kind: 'taken' }>;
 };
+
+/** What the policy left runs under its grader, where it may have sandboxd's id: what only that sandbox says is marked. */
+function throwMarked(thrown: unknown): never {
+  const failure = thrown instanceof LinkError ? brokenProtocol(thrown.message) : thrown;
+  if (!(failure instanceof Failure) || !restsOnSandbox(failure.code, failure.evidence)) throw failure;
+  const { code, message, admitted, evidence } = failure;
+  throw new Failure(code, message, { admitted, evidence: { ...evidence, ...maybePolicy } });
+}
 
 async function gradeIn(
   deps: ElsewhereDeps,

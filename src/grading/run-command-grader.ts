@@ -1,6 +1,7 @@
 import { undisturbed } from '../claiming/undisturbed.ts';
 import { targetOf } from '../claiming/target.ts';
 import { Failure } from '../failure/failure.ts';
+import { saidBySandbox } from '../failure/witness.ts';
 import { aroundGraderMs, type Item } from '../model/grader.ts';
 import { type CallId, callId } from '../model/ids.ts';
 import type { Random } from '../ports/random.ts';
@@ -194,8 +195,9 @@ export const badEnd = (...how: Parameters<typeof bad>): CommandEnd => ({ grade: 
 
 export const brokenByPolicy = (reason: string) => badEnd('broken', `the policy broke its sandbox: ${reason}`);
 
+/** By what its sandbox says. */
 export const graderFailed = (message: string, errno: string) =>
-  new Failure('grader_failed', message, { evidence: { errno } });
+  new Failure('grader_failed', message, { evidence: { errno, ...saidBySandbox } });
 
 /** A failure that the policy may have caused, without proof. */
 export const suspiciousFailure = (message: string, errno: string) =>

@@ -1,6 +1,7 @@
 import { failureRow } from '../failure/codes.ts';
 import { asFailure, type Evidence, Failure } from '../failure/failure.ts';
 import { mayBePolicys } from '../failure/verdict.ts';
+import { restsOnSandbox, saidBySandbox } from '../failure/witness.ts';
 import type { RolloutKey } from '../model/rollout.ts';
 import type { GatewayStore } from '../ports/fleet/gateways.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
@@ -211,8 +212,9 @@ function leavesClientInDoubt({ code }: Failure, wasAway: () => boolean): boolean
 }
 
 /** Commands that run as sandboxd can keep it from taking connections. */
-const evidenceOf = ({ code }: Failure): Evidence => ({
+const evidenceOf = ({ code, evidence }: Failure): Evidence => ({
   reason: 'failed',
   code,
+  ...(restsOnSandbox(code, evidence) ? saidBySandbox : {}),
   ...(code === 'sandboxd_unreachable' ? mayBePolicys : {}),
 });

@@ -125,3 +125,23 @@ const imageFields = ({
 export function topLevelField(reference: string): string {
   return reference.split('.')[1] ?? '';
 }
+
+/** Calls are counted by gateways, what they took and printed by sandboxd. */
+export function chargesForRunning(grader: Grader): boolean {
+  switch (grader.kind) {
+    case 'gate':
+      return [...grader.all, grader.grader].some(chargesForRunning);
+    case 'weighted':
+      return grader.parts.some((part) => chargesForRunning(part.grader));
+    case 'penalty':
+      return grader.time !== undefined || grader.bytes !== undefined || chargesForRunning(grader.grader);
+    case 'none':
+    case 'f1':
+    case 'recall':
+    case 'text':
+    case 'calls':
+    case 'command':
+    case 'http':
+      return false;
+  }
+}

@@ -1,5 +1,6 @@
 import { type TemplateDigest, bootId, callId, isIdText, rolloutId, runId, tenantId } from '../model/ids.ts';
 import { asFailure } from '../failure/failure.ts';
+import { saidBySandbox } from '../failure/witness.ts';
 import { type Owner, rolloutKey } from '../model/rollout.ts';
 import type { ClaimStore } from '../ports/fleet/claims.ts';
 import type { LifecycleStore } from '../ports/fleet/lifecycle.ts';
@@ -98,7 +99,8 @@ async function loseOther(
 ): Promise<void> {
   const record = await claims.find(owner, owner.attempt);
   if (record === null || record.epoch === null) return;
-  const evidence = { observed: 'calls of it had run in another sandbox, which now answers', other: sandbox };
+  const observed = 'calls of it had run in another sandbox, which now answers';
+  const evidence = { observed, other: sandbox, ...saidBySandbox };
   await lifecycle.lose(record.epoch.sandbox, null, 'pod_replaced', evidence);
 }
 

@@ -65,6 +65,7 @@ export function fakeRollout(given: Partial<RolloutRecord> = {}): RolloutRecord {
 
 const inSandbox = {
   epoch: { sandbox: sandboxId('sandbox-1'), boot: bootId('boot-1') },
+  idsApartIn: bootId('boot-1'),
   address: sandboxAddress('unix:/run/sandbox-1'),
   launchType: 'warm',
   claimedAtMs: 2_000,
@@ -73,6 +74,7 @@ const inSandbox = {
 
 const withoutSandbox = {
   epoch: null,
+  idsApartIn: null,
   address: null,
   launchType: null,
   claimedAtMs: null,

@@ -22,6 +22,7 @@ import type {
   ListingRequest,
   StreamLine,
   StreamOffsets,
+  UserIsolation,
 } from '#src/protocol/sandboxd/wire.ts';
 import { tarOf } from '#src/grading/artifacts.ts';
 import { answering, SandboxLife } from './sandbox-life.ts';
@@ -44,6 +45,8 @@ export class FakeSandboxLink implements SandboxLink {
   readonly missing = new Set<string>();
   /** What of a task's needs is not met: in every sandbox, or by its id. */
   lacks: Lacks | null | ((sandbox: SandboxId) => Lacks | null) = null;
+  /** Of all sandboxes. */
+  isolation: UserIsolation = 'two-user';
   /** Sandboxes whose sandboxd is of the previous release. */
   readonly older = new Set<SandboxId>();
   /** The calls of each confirmation, in order. */
@@ -165,8 +168,9 @@ export class FakeSandboxLink implements SandboxLink {
 
   /** Breaks where its connection is cut. */
   #identityOf(life: SandboxLife, { sandbox }: SandboxTarget): Identity {
-    const { keepsStdin: _, ...older } = life.identity();
-    return this.older.has(sandbox) ? older : life.identity();
+    const whole = { ...life.identity(), isolation: this.isolation };
+    const { keepsStdin: _, ...older } = whole;
+    return this.older.has(sandbox) ? older : whole;
   }
 
   async *#breaking(

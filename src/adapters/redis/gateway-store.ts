@@ -1,3 +1,4 @@
+import { restsOnSandbox } from '#src/failure/witness.ts';
 import type { GatewayStore } from '#src/ports/fleet/gateways.ts';
 import type { Keys } from './keys.ts';
 import { evidenceText, recordOf, recordOrNull } from './record.ts';
@@ -54,7 +55,13 @@ export function gatewayStore(
     enter: async (gateway, key) => void (await ask('enter-request', { gateway, key })),
     leave: async (gateway, key) => void (await ask('leave-request', { gateway, key })),
     lose: async (key, evidence) =>
-      recordOrNull(await ask('lose-request', { key, evidence: evidenceText(evidence) })),
+      recordOrNull(
+        await ask('lose-request', {
+          key,
+          evidence: evidenceText(evidence),
+          bySandbox: restsOnSandbox('request_lost', evidence),
+        }),
+      ),
     end: async (gateway) => void (await ask('end-gateway', { gateway })),
   };
 }

@@ -1,6 +1,7 @@
 import type { FailureCode } from '#src/failure/codes.ts';
 import { Barred, Failure } from '#src/failure/failure.ts';
 import { suspectedIn } from '#src/failure/verdict.ts';
+import { restsOnSandbox } from '#src/failure/witness.ts';
 import { graderKey } from '#src/model/rollout.ts';
 import type { GradeBegin, GradeStore } from '#src/ports/fleet/grades.ts';
 import { evidenceText, recordOf, recordOrNull } from './record.ts';
@@ -38,7 +39,8 @@ export function gradeStore(run: RunScript): GradeStore {
     },
     failed: async (key, turn, evidence) => {
       const suspected = suspectedIn(evidence) ?? undefined;
-      const asked = { key, turn, evidence: evidenceText(evidence), suspected };
+      const bySandbox = restsOnSandbox(evidence['code'], evidence);
+      const asked = { key, turn, evidence: evidenceText(evidence), suspected, bySandbox };
       const { turnsLeft, rollout } = await ask('fail-grade', asked);
       return { turnsLeft, rollout: recordOrNull(rollout) };
     },

@@ -84,6 +84,7 @@ function createdRecord(request: ClaimRequest, created: Created): RolloutRecord {
     address: sandboxAddress(address),
     launchType: 'warm',
     stdinEndsIn: null,
+    idsApartIn: null,
     heals: 0,
     healing: null,
     verdict: 'open',

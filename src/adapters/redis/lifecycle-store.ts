@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { brokenBy } from '#src/failure/codes.ts';
+import { restsOnSandbox } from '#src/failure/witness.ts';
 import type { LifecycleStore } from '#src/ports/fleet/lifecycle.ts';
 import { evidenceText, recordOf, recordOrNull } from './record.ts';
 import { type RunScript, scriptsOver } from './script-runner.ts';
@@ -18,6 +19,7 @@ export function lifecycleStore(run: RunScript): LifecycleStore {
         boot: boot ?? undefined,
         cause,
         evidence: evidenceText(evidence),
+        bySandbox: restsOnSandbox(cause, evidence),
         brokenReason,
       };
       const reply = await ask('lose', asked);

@@ -5,7 +5,7 @@ import {
   type Template,
   type TemplateBody,
 } from '#src/model/environment.ts';
-import { freshLeaves, graderLeaves, isFresh } from '#src/model/grader-leaves.ts';
+import { chargesForRunning, freshLeaves, graderLeaves, isFresh } from '#src/model/grader-leaves.ts';
 import type { FreshGrading, Grader, WantedChanges } from '#src/model/grader.ts';
 import { neverCompared } from '#src/protocol/sandboxd/never-compared.ts';
 import { maxChangedFiles } from '#src/protocol/sandboxd/wire.ts';
@@ -50,26 +50,6 @@ export function graderTemplateOf(
   const { digest: _policys, ...body } = template;
   const own = { ...body, role: 'grader' } as const;
   return { graderTemplate: { digest: digestOf(own), ...own } };
-}
-
-/** Calls are counted by gateways, what they took and printed by sandboxd. */
-function chargesForRunning(grader: Grader): boolean {
-  switch (grader.kind) {
-    case 'gate':
-      return [...grader.all, grader.grader].some(chargesForRunning);
-    case 'weighted':
-      return grader.parts.some((part) => chargesForRunning(part.grader));
-    case 'penalty':
-      return grader.time !== undefined || grader.bytes !== undefined || chargesForRunning(grader.grader);
-    case 'none':
-    case 'f1':
-    case 'recall':
-    case 'text':
-    case 'calls':
-    case 'command':
-    case 'http':
-      return false;
-  }
 }
 
 /**

@@ -63,7 +63,7 @@ export const byPolicy: Readonly<Record<FailureCode, ByPolicy>> = {
   ),
   shutting_down: no('The operator stops gateways.'),
   rollout_expired: setting(
-    'The trainer calls, so idling is the trainer’s; but a policy that thinks for longer than `limits.idle` between two calls idles out. Keep it above the longest that the trainer lets it write. `limits.hard_life` must hold the rollout’s time, a last call and the grade.',
+    'The trainer calls, so idling is the trainer’s; but a policy that thinks for longer than `limits.idle` between two calls idles out. Keep it above the longest that the trainer lets it write. `limits.hard_life` must hold the rollout’s time, a last call and the grade. With `run_as: root` or `uid: single`, an end while a call runs is marked: the sandbox may have kept its answer back.',
   ),
   rollout_closed: no('The trainer ends rollouts. On the RFT face a score does.'),
   run_closed: no('The trainer ends runs, or its heartbeat does.'),
@@ -89,7 +89,9 @@ export const byPolicy: Readonly<Record<FailureCode, ByPolicy>> = {
     'Of arguments or a last answer as long as the platform’s own limit of 1 MB: bound the tokens of one answer.',
   ),
   unauthorized: no('The job has the keys.'),
-  unclassified: no('Not known in advance: each is a bug to fix, and this question is asked then.'),
+  unclassified: setting(
+    'Not known in advance: each is a bug to fix, and this question is asked then. With `run_as: root` or `uid: single` its sandbox may break the protocol: a call is asked for again until its time is over, and what is discarded is marked.',
+  ),
 };
 
 /** The same of the causes of `sandbox_lost`. `marked` where `suspectedOf` marks it; a test compares the two. */
@@ -118,7 +120,9 @@ export const lossByPolicy: Readonly<Record<LossCause, ByPolicy>> = {
   request_lost: marked(
     'It cannot reach gateways or Redis. Marked if a request failed because its sandbox took no connection, which commands can bring about with `run_as: root` or `uid: single`.',
   ),
-  pod_replaced: no('The engine assigns addresses.'),
+  pod_replaced: setting(
+    'The engine assigns addresses. With `run_as: root` or `uid: single` its sandbox may say that it is another one: such a discard is marked.',
+  ),
   boot_changed: marked('Sandboxes are never restarted, and what ended the daemon is unknown.'),
   out_of_memory: marked(
     'After its first call it is `sandbox_broken`. This is left for a grader without any call.',
@@ -126,5 +130,7 @@ export const lossByPolicy: Readonly<Record<LossCause, ByPolicy>> = {
   out_of_disk: marked(
     'After its first call it is `sandbox_broken`. This is left for a grader without any call.',
   ),
-  expired: no('`limits.hard_life` must hold the rollout’s time, a last call and the grade.'),
+  expired: setting(
+    '`limits.hard_life` must hold the rollout’s time, a last call and the grade. With `run_as: root` or `uid: single` its sandbox may say so earlier: such a discard is marked.',
+  ),
 };

@@ -53,7 +53,7 @@ export const noSandbox = {
   },
   setup_failed: {
     means:
-      'A command of the environment failed: one of `prepare` before the sandbox was ready, or one of `setup` in several sandboxes in a row. Or the program that builds its data failed, or a pod’s image lacks the data. Or the database of a query tool cannot be read. Or a program that a tool always runs is missing in the image, or the commands’ user may not run it. This is checked before the first call, so the model never gets it as its own mistake.',
+      'A command of the environment failed: one of `prepare` before the sandbox was ready, or one of `setup` in several sandboxes in a row. Or the program that builds its data failed, or a pod’s image lacks the data. Or the database of a query tool cannot be read. Or a program that a tool always runs is missing in the image, or the commands’ user may not run it. Or its `penalty` charges for time or output, and commands here have sandboxd’s id and could report both themselves. This is checked before the first call, so the model never gets it as its own mistake.',
     evidence:
       '`step`: the failed step. `seen`: its exit code and the beginning of its stderr. `data`: what is wrong with the data. For a missing program: `image` and `programs`; the message names the tools. `starts_failed`: how many starts in a row ended with the same exit code of `prepare`, or because of the same data.',
     operator:

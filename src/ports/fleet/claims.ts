@@ -92,9 +92,13 @@ export interface ClaimStore {
   onWake(listener: (key: RolloutKey, wakeUp: WakeUp) => void): () => void;
 }
 
-/** `endsStdin`: what was bound there is older than stdins that stay open. */
+/**
+ * `endsStdin`: what was bound there is older than stdins that stay open. `idsApart`: it said at its bind that commands have another id
+ * than sandboxd.
+ */
 export type ActivationStamp = {
   readonly generation: number;
   readonly boot: BootId;
   readonly endsStdin?: boolean;
+  readonly idsApart?: boolean;
 };

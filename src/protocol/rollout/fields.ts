@@ -196,6 +196,11 @@ export const rolloutFields = {
   address: { ...wordOrNull(sandboxAddress) },
   /** The boot that said at its bind, before anything of the policy ran there, that it cannot keep a stdin open. Null: none, or unknown. */
   stdinEndsIn: wordOrNull(bootId),
+  /**
+   * The boot that said at its bind, before anything of the policy ran there, that commands have another id than sandboxd. Null: they may
+   * have its id, and can write what it says.
+   */
+  idsApartIn: wordOrNull(bootId),
   launchType: { ...wordOrNull((text) => text as 'warm' | 'cold'), view: 'launch_type' },
   /** How many sandboxes were lost while only set-up had run; each next one is given its state by a replay (lib/setup.lua). */
   heals: { ...times, told: Type.Optional(Type.Integer({ minimum: 1 })), over: 'if_short', view: 'heals' },

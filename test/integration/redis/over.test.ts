@@ -94,6 +94,7 @@ describe.each(Object.keys(ends))('the line of a rollout that was %s', (name) => 
       launchType: _2,
       claimedAtMs: _3,
       activeAtMs: _4,
+      idsApartIn: _5,
       ...rest
     } = whole;
     const line = await recordOf(world.fleet, key);

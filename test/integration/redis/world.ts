@@ -202,7 +202,7 @@ export function admitOf(
     timeoutMs: 2 * minute,
     idleMs: 15 * minute,
     budget: { toolCalls: 40, rolloutMs: 30 * minute },
-    activation: epoch === null ? null : { generation, boot: epoch.boot },
+    activation: epoch === null ? null : { generation, boot: epoch.boot, idsApart: true },
     ...overrides,
   };
 }

@@ -165,7 +165,7 @@ const plantedBugsByName = {
   ),
   'a grant is missing from what moved': replacing('Sandbox.movedAll(granted)', ''),
   'the loss of a grader’s sandbox is the loss of its rollout': replacing(
-    '-- What the policy left behind did it, as it ran under its grader',
+    '-- What the policy left behind reached the limit of a second grader',
     "if Rollout.isGrader(id) then Ending.lose(Rollout.rolloutOf(id), cause, evidence, false) return { kind = 'none' } end\n  --",
   ),
   'a grader whose sandbox was lost gives a zero': { gateway: lostGraderIsZero },

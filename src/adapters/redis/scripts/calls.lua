@@ -79,6 +79,10 @@ script('admit', function(ask, texts, redisRun)
       Rollout.write(id, 'stdinEndsIn', has.boot)
       has.stdinEndsIn = has.boot
     end
+    if activation.idsApart then
+      Rollout.write(id, 'idsApartIn', has.boot)
+      has.idsApartIn = has.boot
+    end
     return true
   end
 

@@ -45,6 +45,7 @@ export const calls = {
           generation: Type.Integer(),
           boot: Type.String(),
           endsStdin: Type.Optional(Type.Boolean()),
+          idsApart: Type.Optional(Type.Boolean()),
         }),
       ),
       setup: Type.Optional(Type.Object({ bytes: Type.Integer(), mostBytes: Type.Integer() })),

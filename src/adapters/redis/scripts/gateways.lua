@@ -82,7 +82,7 @@ end)
 
 -- A request was answered with an infrastructure failure, or its client left because of one.
 script('lose-request', function(ask)
-  return Gateway.loseRequest(ask.key, ask.evidence)
+  return Gateway.loseRequest(ask.key, ask.evidence, ask.bySandbox)
 end)
 
 -- A gateway ends in order: it lost nothing that it had.

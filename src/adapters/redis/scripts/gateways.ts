@@ -25,6 +25,6 @@ export const gateways = {
   ),
   'enter-request': contract({ gateway, key }, Nothing),
   'leave-request': contract({ gateway, key }, Nothing),
-  'lose-request': contract({ key, evidence }, orNothing(Rollout)),
+  'lose-request': contract({ key, evidence, bySandbox: Type.Boolean() }, orNothing(Rollout)),
   'end-gateway': contract({ gateway }, Nothing),
 };

@@ -132,7 +132,7 @@ script('fail-grade', function(ask)
     Rollout.write(id, 'gradeUntilMs', 0, 'gradeEvidence', ask.evidence)
     if Rollout.isOpen(state) then idleFromNow(id, idleMs, hardEndMs, face) end
     if turnsUsed(id) >= turnsMax then
-      Ending.discard(id, 'give_up', { code = 'grader_failed', suspected = ask.suspected, evidence = ask.evidence })
+      Ending.discard(id, 'give_up', { code = 'grader_failed', suspected = ask.suspected, evidence = ask.evidence, bySandbox = ask.bySandbox })
     end
   end
   return { turnsLeft = math.max(0, turnsMax - turnsUsed(id)), rollout = Record.read(id) }

@@ -43,7 +43,13 @@ export const grading = {
     ]),
   ),
   'fail-grade': contract(
-    { key, turn, evidence: Type.String(), suspected: Type.Optional(Type.String()) },
+    {
+      key,
+      turn,
+      evidence: Type.String(),
+      suspected: Type.Optional(Type.String()),
+      bySandbox: Type.Boolean(),
+    },
     Type.Object({ turnsLeft: Type.Integer(), rollout: Type.Optional(Rollout) }),
   ),
   /** `first`: this has discarded it. */

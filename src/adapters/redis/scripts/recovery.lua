@@ -279,7 +279,7 @@ unguarded('restore-rollout', function(found, _, redisRun)
       return 'given_up'
     end
     local evidence = cjson.encode({ replay = 'how much of its set-up was replayed is unknown' })
-    return Ending.lose(id, 'pod_replaced', evidence, false) and { lost = Record.read(id) } or 'given_up'
+    return Ending.lose(id, 'pod_replaced', evidence, false, nil, true) and { lost = Record.read(id) } or 'given_up'
   end
 
   if not state then

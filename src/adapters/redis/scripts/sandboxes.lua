@@ -140,7 +140,7 @@ script('lose', function(ask, _, redisRun)
   local isSetupsDoing = brokenReason and dispatched == 'setup'
   if brokenReason and dispatched and not isSetupsDoing then
     if Ending.breakRollout(id, brokenReason) then return { kind = 'broken', rollout = Record.read(id) } end
-  elseif Ending.lose(id, cause, evidence, false, isSetupsDoing and 'command' or nil) then
+  elseif Ending.lose(id, cause, evidence, false, isSetupsDoing and 'command' or nil, ask.bySandbox) then
     return { kind = 'tainted', rollout = Record.read(id) }
   end
   -- Nothing is left to lose once the verdict stands.

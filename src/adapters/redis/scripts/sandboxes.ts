@@ -37,6 +37,8 @@ export const sandboxes = {
       boot: Type.Optional(Type.String()),
       cause: Type.String(),
       evidence: Type.String(),
+      /** Only the sandbox says so. */
+      bySandbox: Type.Boolean(),
       brokenReason: Type.Optional(Type.String()),
     },
     Type.Union([

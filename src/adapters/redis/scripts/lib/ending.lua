@@ -26,7 +26,11 @@ local function close(id, state, closedBy)
   if Rollout.isGrader(id) then return dropGrader(id) end
   dropGrader(Rollout.graderOf(id))
   local template, sandbox, item, wave = Rollout.read(id, 'template', 'sandbox', 'itemKey', 'wave')
-  if state == 'expired' then Verdict.change(id, 'expire', { code = 'rollout_expired' }) end
+  if state == 'expired' then
+    -- A call that runs to the end of a rollout's life is one that its sandbox never ended.
+    local isUnended = redis.call('SCARD', key.inFlight .. id) > 0
+    Verdict.change(id, 'expire', { code = 'rollout_expired', bySandbox = isUnended })
+  end
   Setup.leave(id)
   Call.settleInFlight(id, 'cancelled', nil)
   leaveOpenSets(id, template)
@@ -77,8 +81,10 @@ end
 -- `sandbox_lost`: the state of a rollout went with its sandbox. A sandbox that goes is reported to `lose` of sandboxes.lua. A loss may
 -- be found later: a call ran in two sandboxes (`rememberDispatch` of calls.lua), or Redis forgot a rollout whose sandbox is gone
 -- (`forget` of recovery.lua; `unsureCode` of lib/outage.lua refuses to open it again).
-local function lose(id, cause, evidence, counted, suspected)
-  local what = { code = 'sandbox_lost', cause = cause, evidence = evidence, counted = counted, suspected = suspected }
+local function lose(id, cause, evidence, counted, suspected, bySandbox)
+  local what = {
+    code = 'sandbox_lost', cause = cause, evidence = evidence, counted = counted, suspected = suspected, bySandbox = bySandbox,
+  }
   return discardLost(id, 'lose', what)
 end
 

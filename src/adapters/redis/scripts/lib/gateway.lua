@@ -94,10 +94,10 @@ end
 
 -- Discards a rollout of an E2B client that may have lost a request. A rollout without a call has nothing to lose: its client has no
 -- sandbox yet, because opening one runs the first call.
-local function loseRequest(id, evidence)
+local function loseRequest(id, evidence, bySandbox)
   local face, dispatched = Rollout.read(id, 'face', 'dispatched')
   if face ~= 'e2b' or not dispatched then return nil end
-  if not Ending.lose(id, 'request_lost', evidence) then return nil end
+  if not Ending.lose(id, 'request_lost', evidence, false, nil, bySandbox) then return nil end
   return Record.read(id)
 end
 

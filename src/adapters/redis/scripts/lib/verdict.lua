@@ -85,6 +85,16 @@ local function mayChange(word, event, what, state)
   return Rollout.isOpen(state) or isGradedLate(word, state)
 end
 
+-- Where commands may have sandboxd's id, a policy can write what its sandbox says: a discard that rests on this alone (`bySandbox`,
+-- failure/witness.ts) is marked, once something of the policy has run.
+local function markOf(id, what)
+  if what.suspected or not what.bySandbox then return what.suspected end
+  local dispatched, idsApartIn, boot = Rollout.read(id, 'dispatched', 'idsApartIn', 'boot')
+  local hasRun = dispatched and dispatched ~= 'setup'
+  local areIdsApart = idsApartIn and idsApartIn == boot
+  return hasRun and not areIdsApart and 'command' or nil
+end
+
 local write = {}
 
 -- Turns of its grader that failed before it broke are no turns of a grader that knows it.
@@ -101,11 +111,10 @@ end
 local closesItself = { expire = true, refuse = true, void = true }
 
 function write.discarded(id, what, event)
-  local discarded = {
-    code = what.code, cause = what.cause, suspected = what.suspected, evidence = what.evidence, atMs = nowMs,
-  }
+  local suspected = markOf(id, what)
+  local discarded = { code = what.code, cause = what.cause, suspected = suspected, evidence = what.evidence, atMs = nowMs }
   Rollout.write(id, 'verdict', 'discarded', 'discarded', cjson.encode(discarded), 'discard', what.code)
-  if what.suspected then Rollout.write(id, 'suspected', what.suspected) end
+  if suspected then Rollout.write(id, 'suspected', suspected) end
   if not closesItself[event] then
     Rollout.write(id, 'taintCode', what.code, 'taintCause', what.cause or '', 'taintEvidence', what.evidence or '{}', 'taintAtMs', nowMs)
   end
@@ -120,8 +129,8 @@ local function wordAt(id)
   return wordOf(has)
 end
 
--- The one place that changes a verdict; true if it did. `what` of a discard: `code`, `cause`, `suspected`, `evidence`, and
--- `counted`, if a call that settled with the code was counted already.
+-- The one place that changes a verdict; true if it did. `what` of a discard: `code`, `cause`, `suspected`, `evidence`,
+-- `bySandbox`, if only the sandbox says so, and `counted`, if a call that settled with the code was counted already.
 local function change(id, event, what)
   local word, _, at = read(id)
   local to = becomes[word][event]
