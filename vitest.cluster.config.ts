@@ -1,4 +1,5 @@
 import { configDefaults, defineConfig } from 'vitest/config';
+import SlowestFirst from './test/support/slowest-first.ts';
 
 /** Tests that break a cluster or bring images to its nodes; they need one that `infra/cluster` started. */
 const breaking = process.env['CORRAL_CLUSTER'] === undefined ? ['test/cluster/own/**'] : [];
@@ -32,6 +33,7 @@ export default defineConfig({
       },
     ],
     environment: 'node',
+    sequence: { sequencer: SlowestFirst },
     // Tests of one file wait for the cluster far more than they work: all of them at once.
     maxConcurrency: 20,
     // A node is given up after 10 s, comes back after up to 13 s, and the machine may be busy.

@@ -1,6 +1,18 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import SlowestFirst from './test/support/slowest-first.ts';
 import { sharingOneFleet, suites } from './test/suites.ts';
+
+/** Projects of the same turn are played together, by so many workers. */
+const atOnce = (turn: number, workers: number) => ({
+  maxWorkers: workers,
+  sequence: { groupOrder: turn },
+});
+
+/** Unit tests only compute: one more worker than cores would only import all modules once more. */
+const ofUnit = availableParallelism();
+/** A file of `whole` waits for two thirds of its time: five keep two cores busy. */
+const ofWhole = 5;
 
 export default defineConfig({
   test: {
@@ -14,6 +26,7 @@ export default defineConfig({
           include: [...suites.unit.files],
           exclude: [...suites.unit.without],
           isolate: false,
+          ...atOnce(0, ofUnit),
         },
       },
       {
@@ -23,6 +36,7 @@ export default defineConfig({
           include: [...suites.whole.files],
           exclude: [...suites.whole.without, ...sharingOneFleet],
           isolate: false,
+          ...atOnce(1, ofWhole),
         },
       },
       {
@@ -32,15 +46,14 @@ export default defineConfig({
           include: sharingOneFleet,
           isolate: false,
           globalSetup: ['test/support/start-shared-fleet.ts'],
+          ...atOnce(1, ofWhole),
         },
       },
-      { extends: true, test: { name: 'deep', include: [...suites.deep.files] } },
-      { extends: true, test: { name: 'clients', include: [...suites.clients.files] } },
+      { extends: true, test: { name: 'deep', include: [...suites.deep.files], ...atOnce(2, 3) } },
+      { extends: true, test: { name: 'clients', include: [...suites.clients.files], ...atOnce(3, 3) } },
     ],
     environment: 'node',
     sequence: { sequencer: SlowestFirst },
-    // One more than cores, because a third of a file's time is waiting.
-    maxWorkers: 3,
     // What is waited for has happened in milliseconds, or the machine is busy: these end only what would wait for ever.
     expect: { poll: { timeout: 30_000, interval: 50 } },
     testTimeout: 120_000,

@@ -36,7 +36,7 @@ const begin = 'mkdir src deep && cd src';
 const inFolders = (many: number) =>
   `${begin} && seq ${many} | xargs mkdir && for each in *; do echo > "$each/a"; done`;
 
-test.each([
+test.concurrent.each([
   ['as many bytes', `${begin} && head -c 1048500 /dev/urandom > a`, 1],
   ['as many files in as many folders', inFolders(4_000), 4_000],
   [

@@ -9,6 +9,7 @@ import type { Readable } from 'node:stream';
 import { nativeFile } from '#infra/payload/native/compile.ts';
 import { buildPayload } from '#infra/payload/payload.ts';
 import { sandboxdArgv } from '#src/protocol/sandboxd/payload-layout.ts';
+import { mayLive } from '#services/sandboxd/processes/process-table.ts';
 import { sweepUser } from '#services/sandboxd/processes/sweep.ts';
 import type { ProcessUser } from '#services/sandboxd/users.ts';
 import { createSandboxdHttpLink } from '#src/adapters/sandboxd-http/link.ts';
@@ -179,8 +180,9 @@ async function start(
       child.kill('SIGTERM');
       await exited;
     }
-    // Without a pid namespace its commands outlive a sandboxd that was killed.
-    for (const uid of [policyUid, graderUid]) await sweepUser({ ...thatSweeps, ids: { uid, gid: uid } });
+    // Without a pid namespace its commands outlive a sandboxd that was killed. A look is a tenth of what a sweep costs.
+    for (const uid of [policyUid, graderUid].filter(mayLive))
+      await sweepUser({ ...thatSweeps, ids: { uid, gid: uid } });
     rmSync(folder, { recursive: true, force: true });
   };
   return { process: child, folder, workspace, target, token, link, stop };
