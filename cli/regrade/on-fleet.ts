@@ -26,7 +26,13 @@ const GradeAnswer = Type.Object({
 });
 
 /** What the fleet grades by: an environment of its own, and what that names of the policy's. */
-export type OnFleet = { readonly address: string; readonly names: readonly string[] };
+export type OnFleet = {
+  readonly address: string;
+  /** Of artifacts. */
+  readonly names: readonly string[];
+  /** What stands for changes among the names that were kept. */
+  readonly changes: readonly string[];
+};
 
 /**
  * Graders elsewhere run what the policy wrote, and only the fleet keeps such a program from its grader's files and score. So it
@@ -44,10 +50,10 @@ export async function offered(client: HttpClient, file: string, newer: NewGrader
   const { name, version, grader } = found;
   const offers = await environmentsOf(client, undefined);
   const leaves = freshLeaves(grader).map(({ fresh }) => fresh);
-  const changed = leaves.flatMap(({ changes }) => namesOfChanges(changes));
-  const names = [...new Set([...leaves.flatMap(({ artifacts }) => artifacts), ...changed])];
+  const changes = [...new Set(leaves.flatMap((leaf) => namesOfChanges(leaf.changes)))];
+  const names = [...new Set(leaves.flatMap(({ artifacts }) => artifacts))];
   if (offers.some((one) => one.name === name && one.version === version))
-    return { address: `${name}@${version}`, names };
+    return { address: `${name}@${version}`, names, changes };
   throw new CommandError(
     `the fleet does not offer ${name} as ${file} has it`,
     'yours',
@@ -59,10 +65,10 @@ export async function offered(client: HttpClient, file: string, newer: NewGrader
 export async function gradeOnFleet(
   client: HttpClient,
   rolloutId: string,
-  { address, names }: OnFleet,
+  { address, names, changes }: OnFleet,
   { item, rollout: { sample }, artifacts, amounts }: KeptLine,
 ): Promise<NewScore> {
-  const kept = keptOf(artifacts, names);
+  const kept = keptOf(artifacts, [...names, ...changes]);
   const body = {
     rollout_id: rolloutId,
     environment: address,
@@ -76,8 +82,9 @@ export async function gradeOnFleet(
     Type.Object({}),
   );
   try {
-    if (kept.changes === undefined) await place(client, path, names, kept.files);
+    if (kept.changes === undefined || changes.length === 0) await clearFolders(client, path, names);
     else await placeChanges(client, path, kept.changes);
+    await place(client, path, names, kept.files);
     return await grade(client, path, sample);
   } finally {
     await client.send({ method: 'POST', path: `${path}/finish` });
@@ -114,13 +121,16 @@ for name do
   done
 done`;
 
+async function clearFolders(client: HttpClient, path: string, names: readonly string[]): Promise<void> {
+  must(await exec(client, path, 'clear', ['sh', '-c', clear, 'sh', ...names], 60));
+}
+
 async function place(
   client: HttpClient,
   path: string,
   names: readonly string[],
   files: ReturnType<typeof keptOf>['files'],
 ): Promise<void> {
-  must(await exec(client, path, 'clear', ['sh', '-c', clear, 'sh', ...names], 60));
   for (const root of ['.', '/']) {
     const there = files.filter((file) => file.path.startsWith('/') === (root === '/'));
     if (there.length > 0) await put(client, `${path}/archive?path=${root}`, await bytesOf(tarOf(there)));

@@ -10,9 +10,11 @@ import type {
   ListingLine,
   ListingRequest,
 } from '#src/protocol/sandboxd/wire.ts';
+import { graderEnv } from './command/command-env.ts';
 import type { Daemon } from './daemon.ts';
 import { longestTransferMs, readOut, writeIn } from './files.ts';
 import type { ApplyTask } from './helper/apply-changes.ts';
+import { programsLeadingTo } from './programs/leading-to.ts';
 import { policyIds } from './programs/permissions.ts';
 import { sweepAll } from './processes/sweep.ts';
 import { comparableOf, homesHere } from './reading/comparable.ts';
@@ -38,7 +40,8 @@ export async function sendListing(
   const comparable = comparableOf({ ...wanted, workspace, homes });
   const list = (reader: Reader) => listingOf(reader, comparable, wanted);
   const send = async () => {
-    const lines = Readable.from(textOf(linesOf(daemon, homes, list)));
+    const user = wanted.turn === null && wanted.asRoot ? 'owner' : 'policy';
+    const lines = Readable.from(textOf(linesOf(daemon, user, homes, list)));
     response.writeHead(200, { 'content-type': 'application/x-ndjson' });
     await pipeline(lines, response, { signal: AbortSignal.timeout(longestTransferMs) });
   };
@@ -65,6 +68,7 @@ async function aloneAfterAll(
 
 async function* linesOf(
   { config }: Daemon,
+  user: 'policy' | 'owner',
   homes: readonly string[],
   list: (reader: Reader) => AsyncIterable<ListingLine>,
 ): AsyncGenerator<ListingLine> {
@@ -72,7 +76,7 @@ async function* linesOf(
   const orLost = watchShortage(config);
   let reader: Reader | null = null;
   try {
-    reader = await startReader(config, 'policy');
+    reader = await startReader(config, user);
     yield* list(reader);
     yield ['end'];
   } catch (thrown) {
@@ -142,5 +146,10 @@ export async function putChanges(
   const here = { ...compared, workspace, homes: homesHere(config, env) };
   for (const folder of comparableOf(here).below) changed.add(realpathSync(folder));
   const task: ApplyTask = { ...here, policy: policyIds(config) };
-  return writeIn(config, 'owner', ['apply-changes', JSON.stringify(task)], body);
+  const written = await writeIn(config, 'owner', ['apply-changes', JSON.stringify(task)], body);
+  const path = graderEnv(env, config, '/', {}, changed)['PATH'] ?? '';
+  return {
+    ...written,
+    leading: programsLeadingTo({ root: config.graderRoot ?? '', folders: changed }, path),
+  };
 }

@@ -132,11 +132,11 @@ test('a call that has settled stays as it is: it began, unless an earlier cancel
   expect(again).toMatchObject({ cancelled: { began: false, waiting: true }, settlements: [], stopped: [] });
 });
 
-test('a rollout that is over admits no call, so nothing is recorded there', async () => {
-  const { cancelled, settlements } = await cancel(
-    { lookedUp: null },
-    { ...fakeRollout(), state: 'closed', closedBy: 'finished', closedAtMs: 1 },
-  );
+test.each([
+  ['over', { ...fakeRollout(), state: 'closed', closedBy: 'finished', closedAtMs: 1 }],
+  ['barred', { ...fakeRollout(), barred: 'sandbox_lost' }],
+] as const)('a rollout that is %s admits no call, so nothing is recorded there', async (_how, rollout) => {
+  const { cancelled, settlements } = await cancel({ lookedUp: null }, rollout);
   expect(cancelled).toEqual({ began: false, waiting: false });
   expect(settlements).toEqual([]);
 });

@@ -29,8 +29,9 @@ export async function cancelCall(
 ): Promise<Cancelled> {
   const waiting = rollout.state === 'waiting' || rollout.state === 'claimed';
   const recorded = await deps.calls.lookup(rollout.key, call);
-  // A rollout that is over admits no call.
-  if (recorded === null && isOver(rollout.state)) return { began: false, waiting: false };
+  // Such a rollout admits no call. Recorded as cancelled, a call that was refused for it would get an answer when it is repeated.
+  if (recorded === null && (isOver(rollout.state) || rollout.barred !== null))
+    return { began: false, waiting: false };
   const summary = recorded?.summary ?? (await settleUnbegun(deps, known, call));
   if (summary.state === 'dispatched') {
     // A call that was admitted meanwhile went to a sandbox that `rollout` does not have yet.

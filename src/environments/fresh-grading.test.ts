@@ -93,6 +93,11 @@ describe('a grader that works in a sandbox of its own', () => {
     [changed('below: [/usr/src/app]'), '', '/usr has what graders run'],
     [changed('below: [/opt]'), '', '/opt has what graders run'],
     [changed('below: [.], except: [a/b]'), '', 'a name without a slash, or an absolute path'],
+    [
+      changed('below: [.]'),
+      'grader_sandbox: { image: "rootfs:/srv/other" }',
+      'image must be that of sandbox: the grader gets what differs from it',
+    ],
     [changed('below: [.], files: 5000'), '', 'must be a whole number from 1 to 4096'],
     [fresh, 'pool: { max: 1 }', 'must be at most half'],
     [fresh, 'pool: { max: 8, grader: { max: 5 } }', 'must be at most half'],

@@ -6,6 +6,7 @@ import { aroundGraderMs } from '../model/grader.ts';
 import type { FreshLeaf } from '../model/grader-leaves.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import { LinkError } from '../ports/sandbox-link.ts';
+import type { FileReply } from '../protocol/sandboxd/wire.ts';
 import { noneFailed } from '../waiting/retries.ts';
 import { type Artifacts, putArtifacts } from './artifacts.ts';
 import { bodyOf, changedBytes } from './changes/changes.ts';
@@ -95,10 +96,10 @@ async function gradeIn(
   const target = targetOf(claim);
   const place = (gone: AbortSignal) => {
     const signal = AbortSignal.any([gone, AbortSignal.timeout(placingMs)]);
-    return refusedArtifacts(placeIn(deps.link, target, leaf, artifacts, signal));
+    return placedOrRefused(placeIn(deps.link, target, leaf, artifacts, signal));
   };
-  const refused = await whileItIsOurs(deps, claim, place).catch(beforeItRan);
-  if (refused !== null) return badEnd('artifacts', refused);
+  const placed = await whileItIsOurs(deps, claim, place).catch(beforeItRan);
+  if ('refused' in placed) return badEnd('artifacts', placed.refused);
   const { call, request } = gradingCall(deps.random, job, leaf, rollout);
   const ask = (waitMs: number, patience: () => AbortSignal) =>
     whileItIsOurs(deps, claim, async (gone) =>
@@ -106,29 +107,35 @@ async function gradeIn(
     );
   return toldWhere(
     endOf(leaf, await untilGraded(request, ask)),
-    `in sandbox ${target.sandbox} of its own${withChanges(artifacts, leaf)}`,
+    `in sandbox ${target.sandbox} of its own${withChanges(artifacts, leaf, placed)}`,
   );
 }
 
 /** How near the bounds it is, and what no sandbox gets. */
-function withChanges({ changes }: Graded['artifacts'], { fresh }: FreshLeaf): string {
+function withChanges(
+  { changes }: Graded['artifacts'],
+  { fresh }: FreshLeaf,
+  { leading = [] }: Pick<FileReply, 'leading'>,
+): string {
   if (changes === undefined || fresh.changes === undefined) return '';
   const { removed, written, leftOut } = changes;
   const count = `${removed.length + written.length} changes of at most ${fresh.changes.mostFiles}`;
   const behind = leftOut.length === 0 ? '' : `; left behind: ${leftOut.join(', ').slice(0, 500)}`;
-  return `, with ${count}, and ${changedBytes(changes)} bytes of at most ${fresh.mostBytes}${behind}`;
+  const into = leading.length === 0 ? '' : `; programs that lead there: ${leading.join(', ').slice(0, 500)}`;
+  return `, with ${count}, and ${changedBytes(changes)} bytes of at most ${fresh.mostBytes}${behind}${into}`;
 }
 
-function placeIn(
+async function placeIn(
   link: ElsewhereDeps['link'],
   target: ReturnType<typeof targetOf>,
   { fresh }: FreshLeaf,
   { files, changes }: Graded['artifacts'],
   signal: AbortSignal,
-): Promise<unknown> {
-  return changes === undefined || fresh.changes === undefined
-    ? putArtifacts(link, target, files, signal)
-    : link.putChanges(target, fresh.changes, bodyOf(changes), signal);
+): Promise<Pick<FileReply, 'leading'>> {
+  if (changes !== undefined && fresh.changes !== undefined)
+    return link.putChanges(target, fresh.changes, bodyOf(changes), signal);
+  await putArtifacts(link, target, files, signal);
+  return {};
 }
 
 /** For whoever asks why a score is what it is. */
@@ -152,15 +159,14 @@ const namesDoing: ReadonlySet<string> = new Set([
   'ELOOP',
 ]);
 
-/** Null: they are there. Else why they cannot be, by what they are. */
-async function refusedArtifacts(put: Promise<unknown>): Promise<string | null> {
+/** `refused`: why they cannot be there, by what they are. */
+async function placedOrRefused<Placed>(put: Promise<Placed>): Promise<Placed | { readonly refused: string }> {
   try {
-    await put;
-    return null;
+    return await put;
   } catch (thrown) {
     if (!(thrown instanceof LinkError) || thrown.trouble.kind !== 'refused') throw thrown;
     const { code, errno = '', message } = thrown.trouble;
-    if (code === 'file_error' && namesDoing.has(errno)) return message;
+    if (code === 'file_error' && namesDoing.has(errno)) return { refused: message };
     // `graded`: a grader has begun in it, and only its gateway knows the call.
     if (code === 'file_error' || code === 'internal' || code === 'graded') throw new AnotherOne(message);
     throw thrown;

@@ -174,6 +174,7 @@ beforeAll(async () => {
       home: yaml('home', home),
       mixed: yaml('mixed', mixed, { runAs: 'root' }),
       linked: yaml('linked', roots, { runAs: 'root' }).replace('command: [sh,', 'command: [run-it,'),
+      script: yaml('script', roots, { runAs: 'root' }).replace('command: [sh,', 'command: [script,'),
     },
     files: Object.fromEntries(
       Object.entries(rows).flatMap(([name, text]) => [
@@ -216,6 +217,7 @@ async function taskRoot(name: string, owner: number, workdir = '/testbed'): Prom
   execFileSync('chown', ['-hR', `${owner}:${owner}`, at]);
   // A task's own programs come first on the PATH, and one of the system's is a link to one of them.
   await symlink(`${workdir}/run.sh`, join(root, 'bin/run-it'));
+  await writeFile(join(root, 'bin/script'), `#!${workdir}/run.sh\n`, { mode: 0o755 });
   await writeFile(
     `${root}.config.json`,
     JSON.stringify({ WorkingDir: workdir, Env: [`PATH=${workdir}/tools:/bin`] }),
@@ -278,9 +280,12 @@ describe('a grader runs nothing of the policy’s by itself', () => {
     expect((await play('roots', 'same', forge)).graded).toMatchObject({ status: 200, body: { score: 0 } });
   });
 
-  test('a program of the image that is a link into the folder', async () => {
+  test.each([
+    ['a link into the folder', 'linked'],
+    ['a script with an interpreter in the folder', 'script'],
+  ])('a program of the image that is %s', async (_what, environment) => {
     const forge = `printf '${forged}' > run.sh`;
-    const { graded } = await play('linked', 'same', forge);
+    const { graded } = await play(environment, 'same', forge);
     expect(graded).toMatchObject({
       status: 503,
       body: { error: { code: 'grader_failed', retryable: true } },

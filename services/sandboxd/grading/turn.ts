@@ -1,6 +1,5 @@
-import { existsSync, readdirSync, readlinkSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { realPathIn } from '#src/protocol/sandboxd/real-path-in.ts';
 import type { GradeAction, GradeTurn } from '#src/protocol/sandboxd/wire.ts';
 import { nothingCaptured } from '../command/capture.ts';
 import { graderEnv, keptFromPolicy } from '../command/command-env.ts';
@@ -9,8 +8,8 @@ import { Pauses } from '../command/starvation.ts';
 import { makeGraderFolder } from '../folders.ts';
 import { askHelper } from '../helper/run.ts';
 import { helperProcess } from '../helper/helper-process.ts';
+import { leadsTo } from '../programs/leading-to.ts';
 import { placesOf } from '../programs/permissions.ts';
-import { isIn } from '../reading/comparable.ts';
 import { sweepAll } from '../processes/sweep.ts';
 import { randomHex } from '../random.ts';
 import { watchShortage } from '../reading/shortage.ts';
@@ -88,12 +87,11 @@ async function runGrader(
   }
 }
 
-/** A program that the policy may have written, by its name or by a link of the image, never grades. */
+/** A program that the policy may have written, or whose interpreter it may, never grades: by its name, or by a link of the image. */
 function isChanged(program: string, path: string, { config, changed }: Grounds): boolean {
   if (changed.size === 0) return false;
   const place = placesOf(program, path, '/').find((each) => existsSync(inRootOfGrader(config, each)));
-  const real = place === undefined ? null : realPathIn(config.graderRoot ?? '', place, readlinkSync);
-  return real !== null && [...changed].some((folder) => isIn(real, folder));
+  return place !== undefined && leadsTo({ root: config.graderRoot ?? '', folders: changed }, place);
 }
 
 const inRootOfGrader = ({ graderRoot }: Grounds['config'], path: string) => `${graderRoot ?? ''}${path}`;

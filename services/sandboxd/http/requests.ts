@@ -209,10 +209,11 @@ function parseTexts(value: unknown, name: string, least: number, most: number): 
 
 export function parseListing(body: unknown): ListingRequest {
   const fields = shape.fields(body, 'the body');
-  const { turn, homes, mostEntries, mostBytes } = fields;
+  const { turn, homes, asRoot, mostEntries, mostBytes } = fields;
   const most = Number.MAX_SAFE_INTEGER;
   return {
     ...parseCompared(fields),
+    asRoot: asRoot === true,
     homes: homes === null ? null : parseTexts(homes, 'homes', 0, mostHomes),
     turn: turn === null ? null : shape.whole(turn, 'turn', 0, most),
     mostEntries: shape.whole(mostEntries, 'mostEntries', 0, most),

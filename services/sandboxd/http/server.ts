@@ -10,12 +10,18 @@ import { type Reply, routes } from './routes.ts';
 const keepAliveTimeoutMs = 75_000;
 /** For a request's last byte to arrive: as long as a whole upload may take. */
 const requestTimeoutMs = 600_000;
+/** A request for changes names folders and exceptions in its first line: 80 of 512 characters, encoded. */
+const mostHeaderBytes = 128 * 1024;
 /** A few gateways with a few parallel calls each; more is somebody who should not be here. */
 const mostConnections = 512;
 
 /** The HTTP face of a daemon; not yet listening. */
 export function createHttpServer(daemon: Daemon): Server {
-  const options = { keepAliveTimeout: keepAliveTimeoutMs, requestTimeout: requestTimeoutMs };
+  const options = {
+    keepAliveTimeout: keepAliveTimeoutMs,
+    requestTimeout: requestTimeoutMs,
+    maxHeaderSize: mostHeaderBytes,
+  };
   const server = createServer(options, (request, response) => void serve(daemon, request, response));
   server.maxConnections = mostConnections;
   return server;

@@ -58,10 +58,10 @@ const longestText = 8_192;
 /** Of all names in one folder, in characters: sandboxd has the memory of its sandbox. */
 const mostListed = 16 * 1024 * 1024;
 
-/** Starts one for `user`, to be closed by its caller. Throws `internal` if it cannot be started. */
+/** Starts one for `user`, to be closed by its caller. `owner` is for sandboxes where no policy was. Throws `internal` if it cannot be started. */
 export async function startReader(
   config: Config,
-  user: CommandUser,
+  user: CommandUser | 'owner',
   mostWaitedMs = longestWaitMs,
 ): Promise<Reader> {
   const { ids } = processUser(config, user);

@@ -12,7 +12,7 @@ import {
   type StreamLine,
   streamPieceBytes,
 } from '#src/protocol/sandboxd/wire.ts';
-import { answerCheck, lineCheck, type Refusal, refusalCheck, stdinCheck } from './untrusted.ts';
+import { answerCheck, leadingCheck, lineCheck, type Refusal, refusalCheck, stdinCheck } from './untrusted.ts';
 
 /**
  * Every answer says who gives it; a stranger's is never taken, whatever its status. Throws `other_sandbox` or
@@ -78,7 +78,9 @@ export function okReply(json: unknown): { readonly ok: true; readonly durationMs
 
 export function fileReply(json: unknown): FileReply {
   if (!has(json, 'bytes', 'number')) return malformed();
-  return { bytes: json.bytes, ...(has(json, 'entries', 'number') && { entries: json.entries }) };
+  const { bytes } = json;
+  const entries = has(json, 'entries', 'number') && { entries: json.entries };
+  return { bytes, ...entries, ...(leadingCheck.Check(json) && { leading: json.leading }) };
 }
 
 /** Clamps `received` to the bytes sent. An invalid reply comes from a root command, so stdin counts as closed. */

@@ -29,6 +29,10 @@ const Line = Type.Union([
 ]);
 export const lineCheck = Compile(Line);
 
+export const leadingCheck = Compile(
+  Type.Object({ leading: Type.Array(Type.String({ maxLength: 8_192 }), { maxItems: 20 }) }),
+);
+
 export const stdinCheck = Compile(
   Type.Object({ received: Type.Integer({ maximum: longestStreamBytes }), open: Type.Boolean() }),
 );

@@ -89,7 +89,7 @@ export function checkArtifacts(
   if (graderTemplate === undefined) return;
   checkRoom(graderTemplate, grader, report);
   const both = (template.folders ?? []).filter((folder) => graderTemplate.folders?.includes(folder));
-  checkChanges(grader, report);
+  checkChanges({ template, graderTemplate, grader }, report);
   for (const path of freshLeaves(grader).flatMap(({ fresh }) => fresh.artifacts)) {
     if (!path.startsWith('/') || both.some((folder) => path.startsWith(`${folder}/`))) continue;
     report(
@@ -100,13 +100,18 @@ export function checkArtifacts(
 }
 
 /** They are taken out of the policy's sandbox once, before the first grader. */
-function checkChanges(grader: Grader, report: Report): void {
+function checkChanges(
+  { template, graderTemplate, grader }: Pick<Environment, 'template' | 'graderTemplate' | 'grader'>,
+  report: Report,
+): void {
   const wanted = freshLeaves(grader).flatMap(({ fresh }) =>
     fresh.changes === undefined ? [] : [fresh.changes],
   );
   const [first] = wanted;
   if (wanted.some((one) => JSON.stringify(one) !== JSON.stringify(first)))
     report(['grader'], 'has graders with different changes: they are taken once for all, so write the same');
+  if (first !== undefined && JSON.stringify(template.image) !== JSON.stringify(graderTemplate?.image))
+    report(['grader_sandbox', 'image'], 'must be that of sandbox: the grader gets what differs from it');
 }
 
 const mebibyte = 1024 * 1024;

@@ -84,13 +84,14 @@ async function compareOnce(
 
 async function compareBoth(
   { link }: ChangesDeps,
-  { rollout, turn, deadline }: GradeJob,
+  { rollout, turn, deadline, environment }: GradeJob,
   { below, except, ...bounds }: WantedInAll,
   claim: RolloutRecord,
   gone: AbortSignal,
 ): Promise<Comparison> {
   const signal = AbortSignal.any([gone, patience(deadline)]);
-  const request = { below, except, ...listingBounds };
+  const asRoot = environment.template.runAs === 'root';
+  const request = { below, except, asRoot, ...listingBounds };
   const chunks = await link.list(targetOf(claim), { ...request, turn: null, homes: null }, signal);
   const image = await readListing(chunks);
   const listPolicys = () =>

@@ -206,7 +206,12 @@ export type PrepareReply = { readonly ok: true; readonly durationMs: number };
 export type ProbeDepth = 'whole' | 'brief';
 export type ProbeReply = { readonly ok: true; readonly durationMs: number };
 /** `entries`: of an archive. */
-export type FileReply = { readonly bytes: number; readonly entries?: number };
+export type FileReply = {
+  readonly bytes: number;
+  readonly entries?: number;
+  /** Of changes: programs of a grader's PATH that run what lies in these folders, at most some. */
+  readonly leading?: readonly string[];
+};
 
 /** Where bytes go or come from: one file, or an archive of all that is below a folder. */
 export type FilePlace = {
@@ -331,6 +336,8 @@ export type Compared = { readonly below: readonly string[]; readonly except: rea
  */
 export type ListingRequest = Compared & {
   readonly homes: readonly string[] | null;
+  /** Without a turn: whether the policy's commands are root in the other sandbox, so that this one is read with root's id too. */
+  readonly asRoot: boolean;
   readonly turn: number | null;
   readonly mostEntries: number;
   /** Of all files together: their sha256 is computed. */

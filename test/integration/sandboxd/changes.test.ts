@@ -30,13 +30,15 @@ const at = (...names: readonly string[]) => join(sandboxd.workspace, ...names);
 const bounds = { mostEntries: 1_000, mostBytes: 1_000_000 };
 
 async function list(asked: Partial<ListingRequest> = {}) {
-  const request = { below: ['.'], except: [], turn: null, homes: null, ...bounds, ...asked };
+  const request = { below: ['.'], except: [], turn: null, homes: null, asRoot: false, ...bounds, ...asked };
   const { entries } = await readListing(await sandboxd.link.list(sandboxd.target, request, signal));
   const lines = await Array.fromAsync(entries);
   return lines.map((line) =>
     line.map((each, index) => (index === 1 ? String(each).replace(sandboxd.workspace, '') : each)),
   );
 }
+
+const kindsIn = async (asked: Partial<ListingRequest>) => (await list(asked)).map(([kind]) => kind);
 
 async function troubleOf(asked: Promise<unknown>): Promise<unknown> {
   return asked.then(
@@ -69,6 +71,21 @@ describe('a listing', () => {
       ['link', '/l', 'd/x'],
       ['other', '/p', 0o644],
       ['closed', '/shut', 0],
+    ]);
+  });
+
+  it('reads what only root may read in a sandbox where no policy was, if the commands of the other are root', async () => {
+    writeFileSync(at('roots'), 'x', { mode: 0o600 });
+    expect(await kindsIn({})).toEqual(['root', 'closed']);
+    expect(await kindsIn({ asRoot: true })).toEqual(['root', 'file']);
+    expect(await kindsIn({ asRoot: true, turn: 1 })).toEqual(['root', 'closed']);
+  });
+
+  it('has a link whose target is no text as something else, because it cannot be written again', async () => {
+    asPolicy('ln -s "$(printf "\\377")" link');
+    expect(await list()).toEqual([
+      ['root', '', 0o770],
+      ['other', '/link', 0o777],
     ]);
   });
 
@@ -186,6 +203,12 @@ describe('changes', () => {
       expect(readFileSync(at(name), 'utf8')).toBe('old\n');
     },
   );
+
+  it('are put with as many and as long exceptions as an environment may have', async () => {
+    const many = Array.from({ length: 64 }, (_, index) => `/${String(index).padEnd(511, '+')}`);
+    await put({ removed: [], written: [file(at('given'))] }, many);
+    expect(readFileSync(at('given'), 'utf8')).toBe('x');
+  });
 
   it('take no excepted path away with its folder, and put no link in its way', async () => {
     asPolicy('mkdir -p conf old/.git; echo old > conf/grader.cfg; mkdir mine');
