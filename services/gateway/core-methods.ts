@@ -181,7 +181,7 @@ export function gatewayCore(deps: GatewayCoreDeps): GatewayCore {
       const { record, result } = await attaching(caller, ref, call, deadline);
       const target = record.epoch === null ? null : targetOf(record);
       const open = (stream: OutputStream) => outputOf(deps.calls, record, call, stream);
-      return followCall(deps.calls, { target, call, from, result, open }, gone);
+      return followCall(deps.calls, { target, tenant: caller.tenant, call, from, result, open }, gone);
     },
     async giveStdin(caller, ref, call, piece, waitMs) {
       const deadline = deadlineIn(waitMs);

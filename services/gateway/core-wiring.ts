@@ -38,6 +38,8 @@ import { every } from '#src/platform/every.ts';
 import { callDigest } from '#src/tools/arguments.ts';
 import type { CallRequest } from '#src/protocol/sandboxd/wire.ts';
 import { queryChecks, setupCommands } from '#src/tools/action.ts';
+import { FollowBudget } from '#src/calls/follow-budget.ts';
+import { StdinPlaces } from '#src/calls/stdin-places.ts';
 import { Ongoing } from '#src/waiting/ongoing.ts';
 import { gatewayCore, type GatewayCoreDeps } from './core-methods.ts';
 import type { GatewayCore } from './core-interface.ts';
@@ -126,6 +128,8 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
     lastStartFailure,
     wakes,
     ongoing: ongoingCalls,
+    followBudget: new FollowBudget(clock),
+    stdinPlaces: new StdinPlaces(clock),
     confirmations,
     setupRoom: new SetupRoom(setupCopyBytes),
     dependencies,

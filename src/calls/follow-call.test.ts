@@ -8,6 +8,7 @@ import { Failure, sandboxdUnreachable } from '../failure/failure.ts';
 import { callId } from '../model/ids.ts';
 import { LinkError, type LinkTrouble } from '../ports/sandbox-link.ts';
 import type { StreamLine, StreamOffsets } from '../protocol/sandboxd/wire.ts';
+import { FollowBudget } from './follow-budget.ts';
 import { followCall, type Progress } from './follow-call.ts';
 import type { OpenOutput } from './rest-of-output.ts';
 import type { CallResult } from './work.ts';
@@ -46,9 +47,10 @@ function followedWith(connections: readonly (readonly Said[])[], open: OpenOutpu
   result.promise.catch(() => undefined);
   const gone = new AbortController();
   const progress = followCall(
-    { clock, random: createFakeRandom(), link },
+    { clock, random: createFakeRandom(), link, followBudget: new FollowBudget(clock) },
     {
       target: targetOf(fakeRollout()),
+      tenant: fakeRollout().owner.tenant,
       call: callId('c1'),
       from: { stdout: 0, stderr: 0 },
       result: result.promise,

@@ -1,13 +1,17 @@
 import { LinkError, type SandboxLink, type SandboxTarget } from '../ports/sandbox-link.ts';
-import type { CallId } from '../model/ids.ts';
+import type { CallId, TenantId } from '../model/ids.ts';
 import type { MutableOffsets, PieceLine, StreamLine, StreamOffsets } from '../protocol/sandboxd/wire.ts';
 import { type RetryDeps, NotYet, retrying } from '../waiting/retries.ts';
 import { retryPolicies } from '../waiting/retry-policies.ts';
+import type { FollowBudget } from './follow-budget.ts';
 import { Pace } from './pace.ts';
 import { type OpenOutput, type OutputPiece, restOfOutput } from './rest-of-output.ts';
 import type { CallResult } from './work.ts';
 
-export type FollowDeps = RetryDeps & { readonly link: Pick<SandboxLink, 'stream'> };
+export type FollowDeps = RetryDeps & {
+  readonly link: Pick<SandboxLink, 'stream'>;
+  readonly followBudget: FollowBudget;
+};
 
 /** What happens to a followed call; `end` comes last, and nothing else says that it is complete. */
 export type Progress = OutputPiece | { readonly kind: 'end'; readonly result: CallResult };
@@ -15,6 +19,7 @@ export type Progress = OutputPiece | { readonly kind: 'end'; readonly result: Ca
 export type Followed = {
   /** Where it runs; null: nowhere any more, or its rollout has no sandbox. */
   readonly target: SandboxTarget | null;
+  readonly tenant: TenantId;
   readonly call: CallId;
   /** What the reader has. */
   readonly from: StreamOffsets;
@@ -33,7 +38,7 @@ export async function* followCall(
   followed: Followed,
   gone: AbortSignal,
 ): AsyncGenerator<Progress> {
-  const { target, call, from, result, open } = followed;
+  const { target, tenant, call, from, result, open } = followed;
   const settled = new AbortController();
   result.then(
     () => settled.abort(),
@@ -41,7 +46,8 @@ export async function* followCall(
   );
   const stopSignal = AbortSignal.any([settled.signal, gone]);
   const offsets = { ...from };
-  if (target !== null) yield* readPieces(deps, target, call, offsets, stopSignal);
+  const pace = new Pace(deps.clock, deps.followBudget, tenant);
+  if (target !== null) yield* readPieces(deps, pace, { target, call }, offsets, stopSignal);
   const known = await unlessLeft(result, gone);
   if (known === null) return;
   yield* restOfOutput(known, offsets, open);
@@ -68,12 +74,11 @@ const reconnectMs = 100;
 /** The pieces that the sandbox streams until the call is over. Advances `offsets`. A broken connection ends no call. */
 async function* readPieces(
   deps: FollowDeps,
-  target: SandboxTarget,
-  call: CallId,
+  pace: Pace,
+  { target, call }: { readonly target: SandboxTarget; readonly call: CallId },
   offsets: MutableOffsets,
   stopSignal: AbortSignal,
 ): AsyncGenerator<OutputPiece> {
-  const pace = new Pace(deps.clock);
   while (!stopSignal.aborted) {
     const lines = await listen(deps, target, call, offsets, stopSignal);
     if (lines === null) return;

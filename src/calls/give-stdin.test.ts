@@ -8,6 +8,7 @@ import { LinkError, type LinkTrouble } from '../ports/sandbox-link.ts';
 import type { StdinReply } from '../protocol/sandboxd/wire.ts';
 import { Deadline } from '../waiting/deadline.ts';
 import { giveStdin } from './give-stdin.ts';
+import { StdinPlaces } from './stdin-places.ts';
 
 const refused = (code: string): LinkTrouble => ({ kind: 'refused', status: 400, code, message: 'no' });
 const taken: StdinReply = { received: 3, open: true };
@@ -43,7 +44,7 @@ async function give(
     },
   };
   const calls = { lookup: () => Promise.resolve(recorded) };
-  const deps = { clock, random: createFakeRandom(), link, calls };
+  const deps = { clock, random: createFakeRandom(), link, calls, stdinPlaces: new StdinPlaces(clock) };
   const piece = { offset: 0, bytes: Buffer.from('abc'), isLast: false };
   const deadline = Deadline.in(clock, 30_000);
   const given = giveStdin(deps, rollout, callId('c1'), piece, deadline);

@@ -11,10 +11,12 @@ import { Deadline } from '../waiting/deadline.ts';
 import { NotYet, type RetryDeps, retrying } from '../waiting/retries.ts';
 import { retryPolicies } from '../waiting/retry-policies.ts';
 import { orNull } from './or-null.ts';
+import type { StdinPlaces } from './stdin-places.ts';
 
 export type StdinDeps = RetryDeps & {
   readonly link: Pick<SandboxLink, 'stdin'>;
   readonly calls: Pick<CallStore, 'lookup'>;
+  readonly stdinPlaces: StdinPlaces;
 };
 export type StdinPiece = Omit<StdinIn, 'waitMs'>;
 
@@ -59,17 +61,22 @@ export async function giveStdin(
   }
 }
 
+/** Without a place in time nothing was sent: the sandbox has as much as before. */
 async function ask(
-  { link }: StdinDeps,
+  { link, stdinPlaces }: StdinDeps,
   rollout: RolloutRecord,
   call: CallId,
   piece: StdinPiece,
   deadline: Deadline,
 ): Promise<StdinReply | LinkError> {
-  const waitMs = Math.min(longestWaitMs, deadline.remainingMs);
-  const signal = AbortSignal.timeout(waitMs + answerGraceMs);
+  const target = targetOf(rollout);
+  const send = () => {
+    const waitMs = Math.min(longestWaitMs, deadline.remainingMs);
+    return link.stdin(target, call, { ...piece, waitMs }, AbortSignal.timeout(waitMs + answerGraceMs));
+  };
   try {
-    return await link.stdin(targetOf(rollout), call, { ...piece, waitMs }, signal);
+    const reply = await stdinPlaces.hold(target.sandbox, deadline.orIn(longestWaitMs), send);
+    return reply ?? emptyReply(piece, true);
   } catch (thrown) {
     if (thrown instanceof LinkError) return thrown;
     throw thrown;

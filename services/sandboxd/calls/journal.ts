@@ -9,6 +9,7 @@ import {
   reservedBytes,
 } from './answer.ts';
 import { LiveCall } from './live-call.ts';
+import { StdinRoom } from './stdin-room.ts';
 
 type JournalLimits = {
   /** Answers kept and room reserved for those to come. */
@@ -52,6 +53,7 @@ export class Journal {
   readonly #limits: JournalLimits;
   readonly #start: StartCall;
   readonly #nowMs: () => number;
+  readonly #stdinRoom = new StdinRoom();
   #usedBytes = 0;
   #graded = false;
   #abandoned = false;
@@ -76,7 +78,7 @@ export class Journal {
     if (request.action.kind === 'grade') this.beginGrading();
     else this.requireUngraded();
     this.#requireSpace();
-    const entry = new JournalEntry(callId, request, this.#nowMs);
+    const entry = new JournalEntry(callId, request, this.#nowMs, this.#stdinRoom);
     this.#entries.set(callId, entry);
     return entry;
   }
@@ -265,12 +267,12 @@ export class JournalEntry {
   readonly #nowMs: () => number;
   #state: State;
 
-  constructor(callId: string, request: CallRequest, nowMs: () => number) {
+  constructor(callId: string, request: CallRequest, nowMs: () => number, stdinRoom: StdinRoom) {
     this.#nowMs = nowMs;
     this.callId = callId;
     this.digest = request.digest;
     this.label = request.label ?? '';
-    this.live = request.stream === true ? new LiveCall(request.action) : null;
+    this.live = request.stream === true ? new LiveCall(request.action, stdinRoom) : null;
     this.#state = { kind: 'received', request };
   }
 

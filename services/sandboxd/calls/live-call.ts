@@ -3,6 +3,7 @@ import type { CallRequest } from '#src/protocol/sandboxd/wire.ts';
 import type { Capture } from '../command/capture.ts';
 import type { LiveCommand } from '../command/run-command.ts';
 import { OpenStdin } from './open-stdin.ts';
+import type { StdinRoom } from './stdin-room.ts';
 
 type Captures = readonly [stdout: Capture, stderr: Capture];
 
@@ -18,8 +19,8 @@ export class LiveCall implements LiveCommand {
   #isOver = false;
   #next: PromiseWithResolvers<void> | null = null;
 
-  constructor(action: CallRequest['action']) {
-    this.stdin = action.kind === 'exec' && action.openStdin === true ? new OpenStdin() : null;
+  constructor(action: CallRequest['action'], room: StdinRoom) {
+    this.stdin = action.kind === 'exec' && action.openStdin === true ? new OpenStdin(room) : null;
   }
 
   get keepsStdin(): boolean {

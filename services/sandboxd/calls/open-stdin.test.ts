@@ -2,12 +2,13 @@ import { PassThrough, Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { OpenStdin } from './open-stdin.ts';
+import { StdinRoom } from './stdin-room.ts';
 
 const never = new AbortController().signal;
 const mebibyte = 1024 * 1024;
 
-function opened() {
-  const stdin = new OpenStdin();
+function opened(room = new StdinRoom()) {
+  const stdin = new OpenStdin(room);
   const give = (offset: number, bytes: string | Buffer, isLast = false, waitMs = 0) =>
     stdin.take({ offset, bytes: Buffer.from(bytes), isLast }, waitMs, never);
   return { stdin, give };
@@ -54,4 +55,45 @@ test('a pipe that breaks is a command that has closed it', async () => {
   stdin.writeTo(pipe);
   await give(0, 'x');
   expect(await give(1, 'y')).toMatchObject({ open: false });
+});
+
+/** A command that reads when `read` is called. */
+function reader() {
+  const reads: (() => void)[] = [];
+  const pipe = new Writable({ write: (_chunk, _encoding, done) => void reads.push(done) });
+  return { pipe, read: () => reads.shift()?.() };
+}
+
+test('commands that do not read share room, and each has some for itself', async () => {
+  const room = new StdinRoom(2 * mebibyte);
+  const calls = Array.from({ length: 6 }, () => opened(room));
+  const taken: number[] = [];
+  for (const { give } of calls) taken.push((await give(0, Buffer.alloc(mebibyte))).received);
+  expect(taken).toEqual([mebibyte, mebibyte, 65_536, 65_536, 65_536, 65_536]);
+});
+
+test('a piece waits for room that another command takes, and the end of stdin waits with it', async () => {
+  const room = new StdinRoom(mebibyte);
+  const [full, other] = [opened(room), opened(room)];
+  const { pipe, read } = reader();
+  full.stdin.writeTo(pipe);
+  await full.give(0, Buffer.alloc(mebibyte));
+  const first = await other.give(0, Buffer.alloc(100_000), true);
+  expect(first).toEqual({ received: 65_536, open: true });
+  const rest = other.give(65_536, Buffer.alloc(100_000 - 65_536), true, 60_000);
+  read();
+  expect(await rest).toEqual({ received: 100_000, open: false });
+});
+
+test('a command that ends gives back what it has not read', async () => {
+  const room = new StdinRoom(mebibyte);
+  const [early, running] = [opened(room), opened(room)];
+  const { pipe, read } = reader();
+  running.stdin.writeTo(pipe);
+  await running.give(0, Buffer.alloc(mebibyte / 2));
+  await early.give(0, Buffer.alloc(mebibyte / 2));
+  early.stdin.close();
+  running.stdin.close();
+  read();
+  expect(room.freeBytes).toBe(mebibyte);
 });
