@@ -15,6 +15,7 @@ import { noTags, sandboxAddress } from '#src/model/rollout.ts';
 import type { ClaimRequest } from '#src/ports/fleet/claims.ts';
 import type { PoolTarget } from '#src/ports/fleet/pool.ts';
 import { startRedis } from '#test/support/redis.ts';
+import { reserveOne } from '#test/support/reserve-one.ts';
 
 /** Fleet state alone: a Redis of its own, in which sandboxes are only said to be. */
 export type PlayedFleet = {
@@ -58,7 +59,7 @@ export async function startPlayed(
   name: string,
   targets: readonly PoolTarget[],
 ): Promise<void> {
-  const reserved = await pool.reserve(name, sandboxId(name), targets, noLimit, startTimeoutMs);
+  const reserved = await reserveOne(pool, sandboxId(name), targets, noLimit, startTimeoutMs);
   if (reserved === null) throw new Error('nothing was to be started');
   await pool.ready(reserved.sandbox, bootId('boot'), sandboxAddress('unix:/nowhere'));
 }

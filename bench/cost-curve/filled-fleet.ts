@@ -8,6 +8,7 @@ import type { ClaimRequest } from '#src/ports/fleet/claims.ts';
 import type { PoolTarget } from '#src/ports/fleet/pool.ts';
 import { eachOf } from '#src/waiting/each-of.ts';
 import type { PlayedProcesses } from '../played-processes.ts';
+import { reserveOne } from '#test/support/reserve-one.ts';
 
 /** A row as coding tasks have it. */
 const item = { id: 'task', text: 'x'.repeat(20_000) };
@@ -124,7 +125,7 @@ export class FilledFleet {
   async #ready(template: Template, targets: readonly PoolTarget[]): Promise<void> {
     const { state, provider, tokens } = this.#played;
     const sandbox = tokens.newSandbox(systemRandom);
-    const reserved = await state.pool.reserve(sandbox, sandbox, targets, noLimit, hourMs);
+    const reserved = await reserveOne(state.pool, sandbox, targets, noLimit, hourMs);
     if (reserved === null) throw new Error('nothing was to be started');
     await provider.create({
       sandbox,

@@ -2,7 +2,13 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { FleetAnswer } from '#src/protocol/native/fleet.ts';
-import { fakeFleetAnswer, fakePool, fakeProcess, fakeWaitingRun } from '#test/fakes/fleet-answer.ts';
+import {
+  fakeFleetAnswer,
+  fakePool,
+  fakeProcess,
+  fakeShownLaunch,
+  fakeWaitingRun,
+} from '#test/fakes/fleet-answer.ts';
 import { frameOf, type View } from './frame.ts';
 import { paint, widthOf } from './lines.ts';
 
@@ -97,6 +103,32 @@ describe('a frame', () => {
       'controller  serving                1 min  0.1.0    4 of 32 starts',
       '',
       'q ends; this reading took 0.8 ms of Redis’ time',
+    ]);
+  });
+
+  test('of launches shows for which run each is, and what became of it', () => {
+    const answer = fakeFleetAnswer({
+      launches: [
+        fakeShownLaunch(),
+        fakeShownLaunch({ sandbox: 'sf7ad-2', run: null, reason: 'refill', state: 'waiting', ago_ms: 900 }),
+        fakeShownLaunch({ sandbox: 'sf7ad-3', state: 'ready', took_ms: 1_400, rollout: 'trace_9' }),
+        fakeShownLaunch({
+          sandbox: 'sf7ad-4',
+          state: 'failed',
+          took_ms: 800,
+          failure: 'setup_failed: exit 1',
+        }),
+      ],
+    });
+    const lines = draw(view(answer), 100, 40);
+    const from = lines.findIndex((line) => line.startsWith('Launches'));
+    expect(lines.slice(from, from + 6)).toEqual([
+      'Launches  the newest; 2 under way',
+      'sandbox  environment  for           result',
+      'sf7ad-1  shell        acme/grpo-17  running for 2 s',
+      'sf7ad-2  shell        refill        waiting for 0 s',
+      'sf7ad-3  shell        acme/grpo-17  ready 2 s ago after 1 s, to trace_9',
+      'sf7ad-4  shell        acme/grpo-17  failed 2 s ago: setup_failed: exit 1',
     ]);
   });
 

@@ -2,7 +2,14 @@ import { blameOf } from '#src/failure/codes.ts';
 import type { FleetAnswer } from '#src/protocol/native/fleet.ts';
 import { age, bytes } from '../print/amounts.ts';
 import { cutLine, type Line, say, type Span, widthOf } from './lines.ts';
-import { counted, lineSection, poolSection, processSection, type Section } from './sections.ts';
+import {
+  counted,
+  launchSection,
+  lineSection,
+  poolSection,
+  processSection,
+  type Section,
+} from './sections.ts';
 
 /** What is known of the fleet at this moment. */
 export type View = {
@@ -124,7 +131,9 @@ const costOf = ({ told }: View): string =>
 const overhead = (section: Section) => (section.rows === 0 ? 2 : 3);
 
 function listSections(answer: FleetAnswer, { columns, rows }: Size): readonly Line[] {
-  const sections = [lineSection(answer), poolSection(answer), processSection(answer)];
+  const launches = launchSection(answer);
+  const shown = launches.rows === 0 ? [] : [launches];
+  const sections = [lineSection(answer), poolSection(answer), ...shown, processSection(answer)];
   const counts = share(sections, rows);
   return sections
     .flatMap((section, place) => showSection(section, counts[place] ?? 0, columns))

@@ -98,6 +98,32 @@ function startsOf({ breaker, last_failure: last }: Template): Span {
   return say(`${what}: ${code} ${age(agoMs)} ago`, blame);
 }
 
+type Launch = FleetAnswer['launches'][number];
+
+/** What is launched, for which run, and what became of it; the newest first. A gateway of the previous release lists none. */
+export function launchSection({ launches = [] }: Partial<FleetAnswer>): Section {
+  const columns: readonly Column<Launch>[] = [
+    { title: 'sandbox', of: ({ sandbox }) => sandbox, least: 10 },
+    { title: 'environment', of: ({ environment }) => environment, least: 12 },
+    { title: 'for', of: ({ run, reason }) => run ?? reason, least: 8 },
+    { title: 'result', of: launchResult, least: 12 },
+  ];
+  const underWay = launches.filter(({ state }) => state === 'waiting' || state === 'running').length;
+  return section(
+    { title: 'Launches', note: `the newest; ${underWay} under way`, untold: 0 },
+    launches,
+    columns,
+  );
+}
+
+function launchResult({ state, ago_ms: agoMs, took_ms: tookMs, rollout, failure }: Launch): Span {
+  if (tookMs === null) return say(`${state} for ${age(agoMs)}`);
+  if (state === 'failed')
+    return say(`failed ${age(agoMs)} ago${failure === null ? '' : `: ${failure}`}`, 'infrastructure');
+  const taker = rollout === null ? '' : `, to ${rollout}`;
+  return say(`ready ${age(agoMs)} ago after ${age(tookMs)}${taker}`);
+}
+
 type Process = FleetAnswer['processes'][number];
 
 /** Gateways and controllers: silent processes first, processes that left in order last. */

@@ -35,7 +35,8 @@ const plansMs = 10_000;
  *   recover  makes a new Redis the fleet's, with what the sandboxes know; until then fleet state answers nobody
  *   unsure   asks the silent ones again
  *   plans    which templates there are, and how many of each are kept ready
- *   supply   offers tickets ─▶ launch queue ─▶ workers start sandboxes
+ *   supply   reserves launches ─▶ launch queue ─▶ workers start sandboxes
+ *   jobs     gives a start whose job was lost another one
  *   watch    the provider's events ─▶ the account of sandboxes, which starts, losses, doubts, leaving and drain read
  *   doubts   asks the sandboxes of which the provider is in doubt
  *   losses, leaving, drain, overdue, garbage, retire    sandboxes on their way out

@@ -30,7 +30,7 @@ export type ControllerPorts = {
   readonly environments: EnvironmentStore;
   readonly provider: SandboxProvider;
   readonly link: Pick<SandboxLink, 'identity' | 'prepare' | 'probe' | 'attach' | 'confirm'>;
-  readonly queue: Pick<LaunchQueue, 'offer' | 'work'>;
+  readonly queue: Pick<LaunchQueue, 'add' | 'addMissing' | 'work'>;
   readonly tokens: SandboxTokens;
   readonly clock: Clock;
   readonly timings: Timings;

@@ -1,30 +1,22 @@
 import { failures } from '#src/failure/codes.ts';
-import type { HandleTicket, LaunchEnd, Ticket } from '#src/ports/launch-queue.ts';
-import type { LaunchReservation } from '#src/ports/fleet/pool.ts';
+import type { HandleLaunch, LaunchEnd, LaunchJob } from '#src/ports/launch-queue.ts';
 import type { Attributes, Span, SpanName, Tracer } from '#src/ports/tracer.ts';
-import { launchRoot, rolloutRoot, ticketRoot } from '#src/tracing/names.ts';
+import { launchRoot, rolloutRoot } from '#src/tracing/names.ts';
 
 /**
- * Launches as spans, told from what a launch tells its ticket. Each has a trace of its own, by its sandbox: whose it becomes
- * is decided when it is ready, so no rollout is its parent, nor is the ticket, which was blank; they are linked.
+ * Launches as spans, from what a launch shows in its job. Each has a trace of its own, by its sandbox: whose it becomes
+ * is decided when it is ready, so no rollout is its parent; they are linked.
  */
-export function tracedLaunches(tracer: Tracer, handle: HandleTicket): HandleTicket {
+export function tracedLaunches(tracer: Tracer, handle: HandleLaunch): HandleLaunch {
   if (!tracer.on) return handle;
-  return async (ticket, signal) => {
-    const spans = new LaunchSpans(tracer, ticket);
-    const told: Ticket = {
-      ...ticket,
-      reserved: (launch) => {
-        spans.reserved(launch);
-        ticket.reserved(launch);
-      },
-      stands: (step) => {
-        spans.stands(step);
-        ticket.stands(step);
-      },
+  return async (job, signal) => {
+    const spans = new LaunchSpans(tracer, job);
+    const stands = (step: string) => {
+      spans.stands(step);
+      job.stands(step);
     };
     try {
-      const end = await handle(told, signal);
+      const end = await handle({ ...job, stands }, signal);
       spans.ended(end);
       return end;
     } catch (thrown) {
@@ -48,70 +40,54 @@ const shownDigits = 12;
 
 class LaunchSpans {
   readonly #tracer: Tracer;
-  readonly #ticket: Ticket;
-  readonly #startMs: number;
-  #launch: LaunchReservation | null = null;
-  #reservedMs = 0;
+  readonly #job: LaunchJob;
+  readonly #takenMs: number;
   #step: { readonly name: SpanName; readonly span: Span } | null = null;
 
-  constructor(tracer: Tracer, ticket: Ticket) {
+  constructor(tracer: Tracer, job: LaunchJob) {
     this.#tracer = tracer;
-    this.#ticket = ticket;
-    this.#startMs = tracer.nowMs();
-  }
-
-  reserved(launch: LaunchReservation): void {
-    this.#launch = launch;
-    this.#reservedMs = this.#tracer.nowMs();
+    this.#job = job;
+    this.#takenMs = tracer.nowMs();
   }
 
   stands(step: string): void {
     const name = stepSpans[step];
-    if (this.#launch === null || name === undefined || name === this.#step?.name) return;
+    if (name === undefined || name === this.#step?.name) return;
     this.#endStep();
-    this.#step = { name, span: this.#tracer.start(name, { parent: launchRoot(this.#launch.sandbox) }) };
+    this.#step = { name, span: this.#tracer.start(name, { parent: this.#root }) };
   }
 
   ended(end: LaunchEnd): void {
-    if (this.#launch === null || end.kind === 'nothing') return this.handedOn();
-    const { sandbox, template, reason, run } = this.#launch;
+    if (end.kind === 'over') return this.handedOn();
+    const { launch, addedAtMs } = this.#job;
+    const { sandbox, template, reason, run } = launch;
     const attributes: Attributes = {
       'corral.sandbox': sandbox,
       'corral.template': template.slice(0, shownDigits),
       'corral.reason': reason,
-      'corral.ticket': this.#ticket.name,
       ...(run !== null && { 'corral.run': run }),
     };
-    const span = this.#tracer.start('launch', {
-      self: launchRoot(sandbox),
-      links: [ticketRoot(this.#ticket.name)],
-      startMs: this.#startMs,
-      attributes,
-    });
+    const span = this.#tracer.start('launch', { self: this.#root, startMs: addedAtMs, attributes });
     if (end.kind === 'ready' && end.rollout !== null) span.link(rolloutRoot(end.rollout));
     this.#endStep(end);
     if (end.kind === 'failed') span.fail(end.code, failures[end.code].blame);
     span.end();
-    this.#tellTicket(this.#launch);
+    this.#tracer.start('queued', { parent: this.#root, startMs: addedAtMs }).end(this.#takenMs);
   }
 
-  /** Another worker gets the ticket, and goes on with the same sandbox: the launch is told by whoever ends it. */
+  /** Another worker has, or had, the launch: the one that ends it writes its root. */
   handedOn(): void {
     this.#step?.span.broke('handed_on');
     this.#endStep();
+  }
+
+  get #root() {
+    return launchRoot(this.#job.launch.sandbox);
   }
 
   #endStep(end?: LaunchEnd): void {
     if (end?.kind === 'failed') this.#step?.span.fail(end.code, failures[end.code].blame);
     this.#step?.span.end();
     this.#step = null;
-  }
-
-  /** How long it lay in the queue, and waited there for a start slot. */
-  #tellTicket({ sandbox }: LaunchReservation): void {
-    const { name, offeredAtMs } = this.#ticket;
-    const attributes = { 'corral.ticket': name };
-    const [self, links] = [ticketRoot(name), [launchRoot(sandbox)]];
-    this.#tracer.start('ticket', { self, links, startMs: offeredAtMs, attributes }).end(this.#reservedMs);
   }
 }

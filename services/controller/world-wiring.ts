@@ -63,8 +63,6 @@ export async function openWorld(config: ControllerConfig, log: Log, prometheus: 
     redis: config.redis.url,
     files: config.redis.files,
     fleet: config.fleet,
-    max: config.startBudget,
-    random: systemRandom,
     onError: onTrouble,
   });
   const link = createSandboxdHttpLink({ tokenOf: (sandbox) => tokens.tokenOf(sandbox), connectTimeoutMs });

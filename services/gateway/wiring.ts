@@ -10,7 +10,7 @@ import type { RequestsInHand } from '#src/lifecycle/requests-in-hand.ts';
 import { every } from '#src/platform/every.ts';
 import { errorFields } from '#src/platform/logging.ts';
 import { ownAddress, ownHost, tellKeeper, thisProcess } from '#src/platform/this-process.ts';
-import { lookAtState } from '#src/platform/state-health.ts';
+import { lookAtState, soonOrNull } from '#src/platform/state-health.ts';
 import type { FleetEvent } from '#src/ports/event-log.ts';
 import type { Log } from '#src/ports/log.ts';
 import { FleetEvents } from '#src/reports/fleet-events.ts';
@@ -201,13 +201,16 @@ type ServerOwn = {
 
 function wireServer(
   config: GatewayConfig,
-  { state, catalog, clock, keyDoubt, node, tokens, random }: OpenWorld,
+  { state, board, catalog, clock, keyDoubt, node, tokens, random }: OpenWorld,
   wired: WiredCore,
   { requests, keyRing, prometheus, record, events, log }: ServerOwn,
 ): GatewayServer {
   const { watch, memory, reports, lifecycle } = state;
   const redis = async () => (await state.health()).server;
-  const sight = watchFleet({ watch, memory, server: redis, catalog, clock });
+  // A list for people is not worth a failed reading.
+  const recent: OpenWorld['board']['recent'] = async (most) =>
+    (await soonOrNull(board.recent(most), clock)) ?? [];
+  const sight = watchFleet({ watch, memory, server: redis, catalog, board: { recent }, clock });
   return createGatewayServer({
     core: wired.core,
     events,

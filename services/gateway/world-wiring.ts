@@ -6,6 +6,7 @@ import { createHttpJudge } from '#src/adapters/judge-http/http-judge.ts';
 import { createLocalProvider } from '#src/adapters/local/provider.ts';
 import { openTracer } from '#src/adapters/opentelemetry/open-tracer.ts';
 import type { GatewayPrometheus } from '#src/adapters/prometheus/gateway-prometheus.ts';
+import { createLaunchBoard } from '#src/adapters/bullmq/launch-board.ts';
 import { awaitFleetState } from '#src/adapters/redis/fleet-state.ts';
 import { createSandboxdHttpLink } from '#src/adapters/sandboxd-http/link.ts';
 import { AgreedEnvironments } from '#src/environments/agreed-environments.ts';
@@ -87,16 +88,30 @@ export async function openWorld(config: GatewayConfig, log: Log, prometheus: See
     traceparent: traceparentHere,
   });
   const judge = createHttpJudge(system);
+  const board = createLaunchBoard({
+    redis: config.redis.url,
+    files: config.redis.files,
+    fleet: config.fleet,
+    onError: (error) => log.debug('trouble with the launch queue', errorFields(error)),
+  });
   const tracer = await openTracer(config.traces, { service: 'corral-gateway', fleet: config.fleet }, log);
   const node = config.nodeSocket === null ? null : nodeOf(config.nodeSocket);
   const close = async (): Promise<void> => {
     await Promise.all([events.flush(), kept.flush(), tracer.close()]);
-    await Promise.all([link.close(), judge.close(), peers.close(), node?.close(), state.close()]);
+    await Promise.all([
+      link.close(),
+      judge.close(),
+      peers.close(),
+      node?.close(),
+      board.close(),
+      state.close(),
+    ]);
   };
   return {
     clock: systemClock,
     random: systemRandom,
     processName,
+    board,
     catalog,
     tokens,
     state,

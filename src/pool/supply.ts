@@ -1,24 +1,24 @@
-import type { PoolStore, TemplateCounts, PoolTarget } from '../ports/fleet/pool.ts';
+import type { PoolStore, TemplateCounts } from '../ports/fleet/pool.ts';
 import type { LaunchQueue } from '../ports/launch-queue.ts';
 import type { Metrics, FleetPool } from '../ports/metrics.ts';
-import { type PoolPlan, type PoolPlans, targetsOf } from './plans.ts';
-import { type TemplateDigest, templateDigest } from '../model/ids.ts';
-import { pullSlots } from '../model/pull-slots.ts';
+import { type PoolPlan, type PoolPlans, slotTimeoutMs, targetsOf } from './plans.ts';
+import { type SandboxId, type TemplateDigest, templateDigest } from '../model/ids.ts';
 
 type SupplyTools = {
-  readonly pool: Pick<PoolStore, 'counts' | 'demand' | 'lookAt'>;
-  readonly queue: Pick<LaunchQueue, 'offer'>;
+  readonly pool: Pick<PoolStore, 'counts' | 'lookAt' | 'reserve'>;
+  readonly queue: Pick<LaunchQueue, 'add'>;
   readonly metrics: Pick<Metrics, 'startsCounted'>;
   readonly plans: () => PoolPlans;
   /** Reads which templates rows and demands have made meanwhile, for the plans. */
   readonly readChosen: () => Promise<void>;
+  readonly newSandbox: () => SandboxId;
   readonly startBudget: number;
 };
 
 /**
- * Looks at the pools that may have something to start, each time somebody hints at it, and offers as many blank tickets as
- * there is work and start budget for. By new plans a pool may lack what by those before it did not: then all that are
- * kept warm are counted. Templates that rows and demands make are read only if one is wanted that the plans do not have.
+ * Reserves what may be started, each time a process hints at it, and makes a job of each launch. By new plans a pool may lack what
+ * by those before it did not: then all that are kept warm are counted. Templates that rows and demands make are read only if one is
+ * wanted that the plans do not have.
  */
 export function createSupply(tools: SupplyTools): () => Promise<void> {
   let counted: PoolPlans | null = null;
@@ -29,20 +29,41 @@ export function createSupply(tools: SupplyTools): () => Promise<void> {
       await nameLacking(tools.pool, plans, await tools.pool.counts(warm.map(({ template }) => template)));
     }
     counted = plans;
-    await supplyTickets(tools);
+    while (await launchWanted(tools));
   };
 }
 
-async function supplyTickets(tools: SupplyTools): Promise<void> {
-  const { pool, queue, metrics, plans, readChosen, startBudget } = tools;
-  const { starting, templates } = await pool.demand();
-  metrics.startsCounted(starting, startBudget);
-  const known = plans();
-  if ([...templates].some((template) => !known.has(template))) await readChosen();
-  const targets = targetsOf(plans()).filter(({ template }) => templates.has(template));
-  const counts = await pool.counts(targets.map(({ template }) => template));
-  const tickets = wantedTickets(counts, targets, starting, startBudget);
-  if (tickets > 0) await queue.offer(tickets);
+/** Reserved in one script: few enough that no other process waits long for Redis. */
+const mostAtOnce = 32;
+
+/** Returns whether there may be more to start now. A launch whose job could not be added gets it by `giveMissingJobs`. */
+async function launchWanted(tools: SupplyTools): Promise<boolean> {
+  const { pool, queue, metrics, readChosen, newSandbox, startBudget } = tools;
+  const plans = tools.plans();
+  const names = Array.from({ length: Math.min(startBudget, mostAtOnce) }, newSandbox);
+  const reserved = await pool.reserve(names, targetsOf(plans), startBudget, slotTimeoutMs(plans));
+  metrics.startsCounted(reserved.starting, startBudget);
+  await queue.add(reserved.launches);
+  if (reserved.isUnplanned) await readChosen();
+  return reserved.launches.length === names.length || tools.plans() !== plans;
+}
+
+/** The time in which a process adds the jobs of what it has reserved, many times over. */
+const jobMissingAfterMs = 2_000;
+
+/**
+ * A start whose job is missing or over gets it again: the process that reserved it ended before it added the job, or
+ * BullMQ has given it up while Redis answered no worker. Without a job it would hold its slot until its time is over.
+ */
+export async function giveMissingJobs({
+  pool,
+  queue,
+}: {
+  readonly pool: Pick<PoolStore, 'starts'>;
+  readonly queue: Pick<LaunchQueue, 'addMissing'>;
+}): Promise<void> {
+  const starts = await pool.starts(jobMissingAfterMs);
+  if (starts.length > 0) await queue.addMissing(starts);
 }
 
 type PoolCountTools = {
@@ -119,93 +140,3 @@ function added(one: TemplateCounts, other: TemplateCounts): TemplateCounts {
     lastFailure: one.lastFailure ?? other.lastFailure,
   };
 }
-
-/**
- * How many launches a template wants beyond those that are out: one for every waiting rollout, and the refill up to
- * `minReady` (or to what is announced, where that is more), never beyond `max` sandboxes of all kinds.
- *
- * This only decides how many tickets are worth offering. Which template a ticket starts, and whether it starts any,
- * is decided by the reservation, in one place for all controllers; so a count that is a moment old costs a ticket
- * that finds nothing to do, never a sandbox too many.
- */
-export function wantedLaunches(counts: TemplateCounts, target: PoolTarget): number {
-  const coming = counts.ready + counts.launching;
-  const needed = counts.waiting + Math.max(target.minReady, counts.announced) - coming;
-  const room = target.max - coming - counts.held;
-  return Math.min(Math.max(0, Math.min(needed, room)), breakerAllows(counts));
-}
-
-// An open breaker gets one ticket at a time: the reservation lets it through when the next probe is due.
-function breakerAllows({ breaker }: TemplateCounts): number {
-  if (breaker === 'closed') return Number.POSITIVE_INFINITY;
-  return breaker === 'open' ? 1 : 0;
-}
-
-/**
- * How many tickets should wait or run now: the launches that are out (`launching`, of all templates) plus those wanted,
- * within the start budget. More than the budget could only queue behind it, and would be stale when their turn came.
- */
-export function wantedTickets(
-  counts: readonly TemplateCounts[],
-  targets: readonly PoolTarget[],
-  launching: number,
-  startBudget: number,
-): number {
-  const targetOf = new Map(targets.map((target) => [target.template, target]));
-  const wanted = counts.flatMap((one): readonly Wanted[] => {
-    const target = targetOf.get(one.template);
-    return target === undefined ? [] : [{ counts: one, target, launches: wantedLaunches(one, target) }];
-  });
-  return Math.min(startBudget, launching + pullable(wanted, startBudget));
-}
-
-/** What a template wants beyond the launches that are out. */
-export type Wanted = {
-  readonly counts: TemplateCounts;
-  readonly target: PoolTarget;
-  readonly launches: number;
-};
-
-/**
- * How many of the wanted launches the start slots have room for, where rows and demands make the templates. Others all count.
- * The reservation decides by the same slots; here they keep tickets from being offered in vain.
- */
-export function pullable(wanted: readonly Wanted[], startBudget: number): number {
-  const slots = pullSlots(startBudget);
-  const own = wanted.filter(({ target }) => target.chosenFor === undefined);
-  const chosen = wanted.filter(({ target }) => target.chosenFor !== undefined);
-  const proven = chosen.filter(isProven);
-  const [graders, unproven] = byRole(chosen.filter((one) => !isProven(one)));
-  const slotsLeft = slots.unproven - sum(unproven, ({ counts }) => counts.launching);
-  const first = Math.min(sum(unproven, within(slots.first)), Math.max(0, slotsLeft));
-  const bounded = first + sum(graders, within(slots.first)) + sum(proven, within(slots.later));
-  return sum(own, ({ launches }) => launches) + Math.min(bounded, roomOf(chosen));
-}
-
-/** One of its sandboxes stands, and a machine had room for its last start. */
-const isProven = ({ counts }: Wanted): boolean =>
-  counts.ready + counts.held > 0 && counts.lastFailure?.code !== 'unschedulable';
-
-function byRole(wanted: readonly Wanted[]): readonly [readonly Wanted[], readonly Wanted[]] {
-  const isGraders = ({ target }: Wanted) => target.role === 'grader';
-  return [wanted.filter(isGraders), wanted.filter((one) => !isGraders(one))];
-}
-
-const within =
-  (slots: number) =>
-  ({ counts, launches }: Wanted): number =>
-    Math.max(0, Math.min(launches, slots - counts.launching));
-
-/** What the maxima of their environments leave, each for all its templates together. Idle sandboxes of others give way. */
-function roomOf(chosen: readonly Wanted[]): number {
-  const left = new Map<string | undefined, number>();
-  for (const { counts, target } of chosen) {
-    const before = left.get(target.group) ?? target.max;
-    const ready = counts.waiting > 0 ? counts.ready : 0;
-    left.set(target.group, before - ready - counts.launching - counts.held);
-  }
-  return sum([...left.values()], (room) => Math.max(0, room));
-}
-
-const sum = <Element>(list: readonly Element[], numberOf: (element: Element) => number): number =>
-  list.reduce((total, element) => total + numberOf(element), 0);

@@ -19,6 +19,7 @@ export const loopNames = [
   'unsure',
   'plans',
   'supply',
+  'jobs',
   'pools',
   'work',
   'watch',

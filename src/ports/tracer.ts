@@ -32,8 +32,8 @@ export const spanKinds = {
   start: 'internal',
   prepare: 'internal',
   probe: 'internal',
-  /** A ticket of the launch queue, from its offer until a worker held a start slot for it. */
-  ticket: 'consumer',
+  /** A launch in its queue, from its reservation until a worker had it. */
+  queued: 'consumer',
   recover: 'internal',
 } as const satisfies Record<string, SpanKind>;
 
@@ -58,7 +58,6 @@ export const spanAttributes = {
   tool: 'one that the environment has, or `exec`',
   sandbox: 'its id',
   template: '12 digits of its digest',
-  ticket: 'the job of the launch queue',
   reason: 'what a launch is for: `waiting`, `announced` or `refill`',
   launch: 'how the sandbox came: `warm` (it was ready) or `cold` (it was launched for a waiting rollout)',
   ahead: 'rollouts ahead of it when it joined the line',

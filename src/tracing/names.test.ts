@@ -2,7 +2,7 @@ import { assert, boolean, property, uint8Array } from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 import { sandboxId } from '../model/ids.ts';
 import type { RolloutKey } from '../model/rollout.ts';
-import { launchRoot, readTraceparent, rolloutRoot, ticketRoot, writeTraceparent } from './names.ts';
+import { launchRoot, readTraceparent, rolloutRoot, writeTraceparent } from './names.ts';
 
 test('the same name is the same trace in every process and version, and another kind of thing is another', () => {
   const key = 'lab/nightly/trace_1/1/policy';
@@ -10,8 +10,8 @@ test('the same name is the same trace in every process and version, and another 
     traceId: '15f91b7b5f7de819c048eb21a5cbf17d',
     spanId: 'dc07fc506adc5802',
   });
-  const traces = [rolloutRoot(key as RolloutKey), launchRoot(sandboxId(key)), ticketRoot(key)];
-  expect(new Set(traces.map(({ traceId }) => traceId)).size).toBe(3);
+  const traces = [rolloutRoot(key as RolloutKey), launchRoot(sandboxId(key))];
+  expect(new Set(traces.map(({ traceId }) => traceId)).size).toBe(2);
 });
 
 const hex = (length: number) =>

@@ -4,14 +4,12 @@ import type { RolloutKey } from '../model/rollout.ts';
 import type { SpanContext } from '../ports/tracer.ts';
 
 /**
- * The root of the trace of a rollout, of a launch, of a ticket: from its name alone, so that any gateway and any
+ * The root of the trace of a rollout, of a launch: from its name alone, so that any gateway and any
  * controller joins or links it, and no word of it passes through Redis, the queue or a sandbox. Whose ids these are says
  * the text before the name: one and the same id of a rollout and of a sandbox makes two traces.
  */
 export const rolloutRoot = (key: RolloutKey): SpanContext => rootOf('rollout', key);
 export const launchRoot = (sandbox: SandboxId): SpanContext => rootOf('launch', sandbox);
-/** By the job's id, which BullMQ never uses twice. */
-export const ticketRoot = (ticket: string): SpanContext => rootOf('ticket', ticket);
 
 function rootOf(what: string, name: string): SpanContext {
   const hex = createHash('sha256').update(`corral ${what} ${name}`).digest('hex');

@@ -53,6 +53,7 @@ function watching(reading: Partial<FleetReading>) {
     memory: { usage: () => Promise.resolve({ usedBytes: 1, limitBytes: null }) },
     server: () => Promise.resolve(null),
     catalog: createCatalog([own]),
+    board: { recent: async () => [] },
     clock: createFakeClock(),
   });
   return { own, sight };

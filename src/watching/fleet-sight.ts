@@ -2,6 +2,7 @@ import { type EnvironmentCatalog, isOpenTemplate } from '../model/environment.ts
 import { environmentName, type EnvironmentName, type TemplateDigest } from '../model/ids.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { FleetMemory, StateServer } from '../ports/fleet/server.ts';
+import type { LaunchBoard, ShownLaunch } from '../ports/launch-queue.ts';
 import type { FleetReading, FleetWatch, HeardProcess, WatchedTemplate } from '../ports/fleet/watch.ts';
 
 /** Three words of which none came. */
@@ -15,6 +16,8 @@ export type FleetSight = FleetReading & {
   readonly environments: ReadonlyMap<TemplateDigest, EnvironmentName>;
   readonly memory: { readonly usedBytes: number; readonly limitBytes: number | null };
   readonly server: StateServer | null;
+  /** The newest, each with how long it has been in its state. */
+  readonly launches: readonly (ShownLaunch & { readonly agoMs: number })[];
 };
 
 type SightPorts = {
@@ -22,8 +25,12 @@ type SightPorts = {
   readonly memory: Pick<FleetMemory, 'usage'>;
   readonly server: () => Promise<StateServer | null>;
   readonly catalog: Pick<EnvironmentCatalog, 'all' | 'byVersion'>;
-  readonly clock: Pick<Clock, 'monotonicMs'>;
+  readonly board: Pick<LaunchBoard, 'recent'>;
+  readonly clock: Pick<Clock, 'monotonicMs' | 'nowMs'>;
 };
+
+/** As many as a screen has room for; each costs Redis one command more. */
+const mostLaunches = 15;
 
 /** The fleet for whoever asks, read no more often than Redis can bear. Errors as in `claims.ts`. */
 export function watchFleet(ports: SightPorts): PacedReading<FleetSight> {
@@ -37,14 +44,21 @@ export function watchFleet(ports: SightPorts): PacedReading<FleetSight> {
 const isGateway = (process: HeardProcess) =>
   process.kind === 'gateway' && process.state !== 'left' && !isSilent(process);
 
-async function look({ watch, memory, server, catalog }: SightPorts): Promise<FleetSight> {
+async function look({ watch, memory, server, catalog, board, clock }: SightPorts): Promise<FleetSight> {
   const own = templatesOf(catalog);
-  const [reading, usage, redis] = await Promise.all([watch.read([...own.keys()]), memory.usage(), server()]);
+  const [reading, usage, redis, recent] = await Promise.all([
+    watch.read([...own.keys()]),
+    memory.usage(),
+    server(),
+    board.recent(mostLaunches),
+  ]);
+  const nowMs = clock.nowMs();
+  const launches = recent.map((one) => Object.assign(one, { agoMs: Math.max(0, nowMs - one.atMs) }));
   const named = reading.templates.flatMap((template) => {
     const name = own.get(template.template) ?? nameOf(template, catalog);
     return name === undefined ? [] : [[template.template, name] as const];
   });
-  return { ...reading, environments: new Map(named), memory: usage, server: redis };
+  return { ...reading, environments: new Map(named), memory: usage, server: redis, launches };
 }
 
 /** Templates that rows and demands make are not known before a rollout comes. */

@@ -1,4 +1,4 @@
-import { callId, runId, sandboxId } from '#src/model/ids.ts';
+import { callId, environmentName, runId, sandboxId } from '#src/model/ids.ts';
 import { createFakeLifecycleStore } from '../fakes/lifecycle-store.ts';
 import { createFakePoolStore } from '../fakes/pool-store.ts';
 import { FakeSetupStore } from '../fakes/setup-store.ts';
@@ -27,11 +27,15 @@ describePoolStore('the fake of tests', async () => {
   return {
     pool,
     reset: async () => {
-      Object.assign(answers, { counts: [], draining: [], waiter: null });
-      answers.reservations.clear();
+      Object.assign(answers, { counts: [], draining: [], waiter: null, launches: [] });
     },
-    wants: (ticket, sandbox) =>
-      void answers.reservations.set(ticket, { sandbox, template, reason: 'refill', run: null }),
+    wants: () =>
+      void answers.launches.push({
+        template,
+        environment: environmentName('unknown'),
+        reason: 'refill',
+        run: null,
+      }),
     waits: async () => {
       answers.waiter = fakeRollout().key;
       pool.hint();

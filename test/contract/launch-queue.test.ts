@@ -1,11 +1,10 @@
 import { createLaunchQueue } from '#src/adapters/bullmq/launch-queue.ts';
-import { systemRandom } from '#src/platform/random.ts';
 import { createFakeLaunchQueue } from '../fakes/launch-queue.ts';
 import { startRedis } from '../support/redis.ts';
 import { describeLaunchQueue } from './launch-queue.ts';
 
 describeLaunchQueue('the fake of tests', async () => ({
-  open: async (max) => createFakeLaunchQueue(max),
+  open: async () => createFakeLaunchQueue(),
   close: async () => undefined,
 }));
 
@@ -14,15 +13,9 @@ const onError = () => undefined;
 describeLaunchQueue('BullMQ over a real Redis', async () => {
   const redis = await startRedis();
   let fleets = 0;
-  const open = async (max: number) => {
+  const open = async () => {
     fleets += 1;
-    return createLaunchQueue({
-      redis: redis.socket,
-      fleet: `fleet-${fleets}`,
-      max,
-      random: systemRandom,
-      onError,
-    });
+    return createLaunchQueue({ redis: redis.socket, fleet: `fleet-${fleets}`, onError });
   };
   return { open, close: () => redis.stop() };
 });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { bootId, sandboxId, type SandboxId, templateDigest } from '#src/model/ids.ts';
+import { bootId, sandboxId, templateDigest } from '#src/model/ids.ts';
 import { type RolloutKey, sandboxAddress } from '#src/model/rollout.ts';
 import type { PoolStore } from '#src/ports/fleet/pool.ts';
 
@@ -7,8 +7,8 @@ export type PoolUnderTest = {
   readonly pool: PoolStore;
   /** An empty fleet. */
   readonly reset: () => Promise<void>;
-  /** Whoever comes with this ticket is to start a sandbox of {@link template}. */
-  readonly wants: (ticket: string, sandbox: SandboxId) => void;
+  /** One sandbox of {@link template} is to be started. */
+  readonly wants: () => void;
   /** A rollout stands in line for {@link template}. */
   readonly waits: () => Promise<RolloutKey>;
   /** So many sandboxes are on their way out. */
@@ -32,26 +32,25 @@ export function describePoolStore(name: string, open: () => Promise<PoolUnderTes
     beforeEach(() => under.reset());
     afterAll(() => under.close());
 
-    const reserve = (ticket: string, sandbox: string, targets = [target]) =>
-      pool.reserve(ticket, sandboxId(sandbox), targets, 100, 60_000);
-    const started = async (ticket: string, sandbox: string) => {
-      under.wants(ticket, sandboxId(sandbox));
-      return reserve(ticket, sandbox);
+    const reserve = (sandbox: string, targets = [target]) =>
+      pool.reserve([sandboxId(sandbox)], targets, 100, 60_000);
+    const started = async (sandbox: string) => {
+      under.wants();
+      return reserve(sandbox);
     };
 
-    it('a ticket gets what is to be started, the same ticket the same, and nothing where nothing is wanted', async () => {
-      expect(await reserve('idle', 's0', [])).toBeNull();
-      const reservation = await started('t1', 's1');
-      expect(reservation).toEqual({ sandbox: 's1', template, reason: 'refill', run: null });
-      expect(await reserve('t1', 'another')).toEqual(reservation);
+    it('a reservation gets what is to be started, and nothing where nothing is wanted', async () => {
+      expect(await reserve('s0', [])).toEqual({ launches: [], starting: 0, isUnplanned: false });
+      const launch = { sandbox: 's1', template, environment: 'unknown', reason: 'refill', run: null };
+      expect(await started('s1')).toEqual({ launches: [launch], starting: 1, isUnplanned: false });
     });
 
     it('a sandbox that becomes ready is nobody’s, or goes to who waits', async () => {
-      await started('t1', 's1');
+      await started('s1');
       expect(await pool.ready(sandboxId('s1'), bootId('b1'), address)).toBeNull();
       await under.reset();
       const waiter = await under.waits();
-      await started('t2', 's2');
+      await started('s2');
       expect(await pool.ready(sandboxId('s2'), bootId('b2'), address)).toBe(waiter);
     });
 
@@ -84,6 +83,7 @@ export function describePoolStore(name: string, open: () => Promise<PoolUnderTes
       expect(await pool.known([sandboxId('never-was')])).toEqual(new Map());
       expect(await pool.moved('', 10)).toMatchObject({ isWhole: true, isBehind: false, sandboxes: [] });
       expect(await pool.overdueLaunches()).toEqual([]);
+      expect(await pool.starts(0)).toEqual([]);
       expect(await pool.retire(template, 1_000, 0)).toBe(0);
       await pool.forget(sandboxId('never-was'));
       await pool.launchFailed(sandboxId('never-was'), 'start_failed', 'exit 1', null);

@@ -14,6 +14,7 @@ export function fakeFleetAnswer(changes: Partial<FleetAnswer> = {}): FleetAnswer
     sandboxes: { all: 0, starting: 0, starting_at_most: null, leaving: 0 },
     templates: [],
     templates_left_out: 0,
+    launches: [],
     verdicts: { of_ms: 300_000, scorable: 0, discarded: 0, blame: {}, codes: {} },
     processes: [],
     redis: {
@@ -27,6 +28,21 @@ export function fakeFleetAnswer(changes: Partial<FleetAnswer> = {}): FleetAnswer
     ...changes,
   };
 }
+
+export const fakeShownLaunch = (
+  changes: Partial<FleetAnswer['launches'][number]> = {},
+): FleetAnswer['launches'][number] => ({
+  sandbox: 'sf7ad-1',
+  environment: 'shell',
+  reason: 'waiting',
+  run: 'acme/grpo-17',
+  state: 'running',
+  ago_ms: 2_000,
+  took_ms: null,
+  rollout: null,
+  failure: null,
+  ...changes,
+});
 
 export const fakeWaitingRun = (changes: Partial<Waiting> = {}): Waiting => ({
   tenant: 'acme',

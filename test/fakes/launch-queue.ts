@@ -1,18 +1,38 @@
-import type { LaunchQueue, Ticket } from '#src/ports/launch-queue.ts';
+import { environmentName, sandboxId, templateDigest } from '#src/model/ids.ts';
+import type { Launch } from '#src/ports/fleet/pool.ts';
+import type { LaunchJob, LaunchQueue } from '#src/ports/launch-queue.ts';
 
-export type FakeLaunchQueue = LaunchQueue & {
-  /** How many tickets each `offer` asked for. */
-  readonly offers: number[];
-};
+export const fakeLaunch = (sandbox = 'sandbox-1', changes: Partial<Launch> = {}): Launch => ({
+  sandbox: sandboxId(sandbox),
+  template: templateDigest('template-a'),
+  environment: environmentName('shell'),
+  reason: 'waiting',
+  run: 'lab/run-1',
+  ...changes,
+});
 
-/** Hands tickets to whoever works in this process; a ticket whose handler throws waits again, as in a real queue. */
-export function createFakeLaunchQueue(max = 8): FakeLaunchQueue {
-  const offers: number[] = [];
-  const waiting: string[] = [];
-  let running = 0;
-  let made = 0;
+/** The job of a launch that no reader looks at. */
+export const fakeJob = (launch: Launch, changes: Partial<LaunchJob> = {}): LaunchJob => ({
+  launch,
+  addedAtMs: 0,
+  mayBeOver: false,
+  stands: () => undefined,
+  ...changes,
+});
+
+type State = 'wait' | 'active' | 'failed' | 'completed';
+
+/** Hands launches to the workers of this process; a launch whose handler throws waits again, as in a real queue. */
+export function createFakeLaunchQueue(): LaunchQueue {
+  const states = new Map<string, State>();
+  const waiting: LaunchJob[] = [];
   let wake: (() => void) | null = null;
 
+  const push = (job: LaunchJob) => {
+    states.set(job.launch.sandbox, 'wait');
+    waiting.push(job);
+    wake?.();
+  };
   const work: LaunchQueue['work'] = async (concurrency, handle, signal) => {
     const stopped = Promise.withResolvers<void>();
     signal.addEventListener('abort', () => stopped.resolve(), { once: true });
@@ -21,51 +41,45 @@ export function createFakeLaunchQueue(max = 8): FakeLaunchQueue {
       const changed = Promise.withResolvers<void>();
       wake = () => changed.resolve();
       while (busy.size < concurrency) {
-        const ticket = waiting.shift();
-        if (ticket === undefined) break;
-        running += 1;
-        const job = handle(untold(ticket), signal)
+        const job = waiting.shift();
+        if (job === undefined) break;
+        states.set(job.launch.sandbox, 'active');
+        const run = handle(job, signal)
           .then(
-            () => undefined,
-            () => void waiting.push(ticket),
+            ({ kind }) => void states.set(job.launch.sandbox, kind === 'failed' ? 'failed' : 'completed'),
+            () => push({ ...job, mayBeOver: true }),
           )
           .finally(() => {
-            running -= 1;
-            busy.delete(job);
+            busy.delete(run);
             wake?.();
           });
-        busy.add(job);
+        busy.add(run);
       }
       await Promise.race([changed.promise, stopped.promise]);
     }
     await Promise.all(busy);
   };
+  const count = (state: State) => [...states.values()].filter((one) => one === state).length;
 
   return {
-    offers,
-    offer: (count) => {
-      offers.push(count);
-      while (waiting.length + running < Math.min(count, max)) {
-        made += 1;
-        waiting.push(`ticket-${made}`);
+    add: async (launches) => {
+      for (const launch of launches) if (!states.has(launch.sandbox)) push(fakeJob(launch));
+    },
+    addMissing: async (starts) => {
+      for (const { launch } of starts) {
+        const state = states.get(launch.sandbox);
+        if (state !== 'wait' && state !== 'active') push(fakeJob(launch));
       }
-      wake?.();
-      return Promise.resolve();
     },
     work,
-    counts: () => {
-      const others = { delayed: 0, prioritized: 0, failed: 0, completed: 0 };
-      return Promise.resolve({ wait: waiting.length, active: running, ...others });
-    },
-    depth: () => Promise.resolve(waiting.length + running),
-    close: () => Promise.resolve(),
+    counts: async () => ({
+      wait: count('wait'),
+      active: count('active'),
+      delayed: 0,
+      prioritized: 0,
+      failed: count('failed'),
+      completed: count('completed'),
+    }),
+    close: async () => undefined,
   };
 }
-
-/** A ticket of which nobody hears what its launch tells. */
-export const untold = (name: string): Ticket => ({
-  name,
-  offeredAtMs: 0,
-  reserved: () => undefined,
-  stands: () => undefined,
-});

@@ -5,8 +5,9 @@ import type { RolloutKey, SandboxAddress } from '#src/model/rollout.ts';
 import type {
   Announcement,
   KnownSandbox,
-  LaunchReservation,
+  Launch,
   PoolStore,
+  Start,
   TemplateCounts,
 } from '#src/ports/fleet/pool.ts';
 
@@ -34,8 +35,10 @@ export type FakePoolStore = PoolStore & {
   /** What the methods answer; tests write it. */
   readonly answers: {
     counts: readonly TemplateCounts[];
-    /** By ticket; a ticket that is not here gets nothing to do. */
-    reservations: Map<string, LaunchReservation>;
+    /** What the next reservations get, in this order; each is under the next of the names that are asked for. */
+    launches: Omit<Launch, 'sandbox'>[];
+    isUnplanned: boolean;
+    starts: readonly Start[];
     /** Who gets a sandbox that becomes ready. */
     waiter: RolloutKey | null;
     draining: readonly SandboxId[];
@@ -65,7 +68,9 @@ const nowMs = 1_000_000;
 export function createFakePoolStore(): FakePoolStore {
   const answers: FakePoolStore['answers'] = {
     counts: [],
-    reservations: new Map(),
+    launches: [],
+    isUnplanned: false,
+    starts: [],
     waiter: null,
     draining: [],
     overdue: [],
@@ -101,14 +106,17 @@ export function createFakePoolStore(): FakePoolStore {
       for (const listener of listeners) listener();
     },
     counts: (templates) => answer(templates.map((template) => countsOf(answers.counts, template))),
-    demand: () =>
-      answer({
-        starting: answers.counts.reduce((sum, { launching }) => sum + launching, 0),
-        templates: new Set(answers.counts.map(({ template }) => template)),
-      }),
     lookAt: (templates) => noted(looks, templates),
     knownTemplates: () => answer(answers.counts.map((one) => one.template)),
-    reserve: (ticket) => answer(answers.reservations.get(ticket) ?? null),
+    reserve: (names) => {
+      const launches = answers.launches.splice(0, names.length);
+      const reserved = launches.flatMap((launch, place) => {
+        const sandbox = names[place];
+        return sandbox === undefined ? [] : [{ sandbox, ...launch }];
+      });
+      return answer({ launches: reserved, starting: reserved.length, isUnplanned: answers.isUnplanned });
+    },
+    starts: () => answer(answers.starts),
     ready: (sandbox, boot, address) => noted(readied, { sandbox, boot, address }).then(() => answers.waiter),
     launchFailed: (sandbox, code, message, reason) => noted(failures, { sandbox, code, message, reason }),
     overdueLaunches: () => answer(answers.overdue),

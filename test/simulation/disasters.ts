@@ -88,6 +88,7 @@ const disasters = {
   },
   redis_replaced: (world, chance) => {
     world.faults.note('redis replaced', 'replaced by an empty one', 'anybody', 'redis');
+    world.queue.empty();
     return forgetEverything(world.redis, chance.between(100, 3_000));
   },
   redis_promoted: async (world, chance) => {
@@ -111,8 +112,9 @@ const oldestCopyMs = 1_500;
  * A replica hears of nothing more from now on. Returns how that ends: it takes the place of the Redis that it copied,
  * or, with null, has caught up.
  */
-async function lagBehind({ redis, scheduler, faults }: World) {
+async function lagBehind({ redis, scheduler, faults, queue }: World) {
   await redis.scripts.copy();
+  queue.copy();
   const missedFromMs = scheduler.nowMs;
   redis.staleReplicas += 1;
   return (takesOver: { readonly oldMs: number; readonly awayMs: number } | null): void | Promise<void> => {
@@ -124,6 +126,7 @@ async function lagBehind({ redis, scheduler, faults }: World) {
     }
     const says = `fails over to a copy that is ${takesOver.oldMs} ms old`;
     faults.note('replica promoted', says, 'anybody', 'redis');
+    queue.promoteCopy();
     return promoteReplica(redis, takesOver.awayMs, missedFromMs);
   };
 }

@@ -20,8 +20,8 @@ import { Mailbox } from './fleet/mailbox.ts';
 import { processFleet } from './fleet/process-fleet.ts';
 import type { PatchScripts, RealScripts } from './fleet/real-scripts.ts';
 import { type RedisHost, redisLine } from './fleet/redis-line.ts';
-import { TicketQueue } from './fleet/ticket-queue.ts';
-import { controllerPorts, runController, startBudget } from './processes/controllers.ts';
+import { LaunchJobs } from './fleet/launch-jobs.ts';
+import { controllerPorts, runController } from './processes/controllers.ts';
 import { type Gateway, gatewayWorld, startGateway } from './processes/gateways.ts';
 import { Backend, type RecordedProbe } from './processes/backend.ts';
 import { judgePost } from './processes/judge.ts';
@@ -96,7 +96,7 @@ export class World {
   readonly sandboxes: Sandboxes;
   readonly engine: Engine;
   readonly redis: RedisHost;
-  readonly queue: TicketQueue;
+  readonly queue: LaunchJobs;
   /** Who asked for a turn of a grader, by the name that it asked under, and whether it has heard that it has one. */
   readonly turns = new Map<string, { readonly asker: SimProcess; readonly heard: boolean }>();
   /** Calls that were withdrawn while another try was to send them. */
@@ -141,7 +141,6 @@ export class World {
     const makeDaemon = this.stage === null ? planted.makeDaemon : actedDaemons(this, this.stage);
     this.sandboxes = new Sandboxes(this, makeDaemon);
     this.engine = new Engine(this.#wireWorld('engine'));
-    this.queue = new TicketQueue(this.scheduler, startBudget);
     const mailbox = new Mailbox(this.scheduler, this.faults, this.#chance.fork('mailbox'));
     this.redis = {
       scripts,
@@ -161,6 +160,7 @@ export class World {
       kept: null,
       unsure: new Set(),
     };
+    this.queue = new LaunchJobs(this.redis);
   }
 
   async begin(): Promise<void> {

@@ -18,6 +18,7 @@ import { type EnvironmentOfTest, fakeEnvironment } from '../fakes/environment.ts
 import { createFakeRandom } from '../fakes/random.ts';
 import { createFakeWorkMetrics } from '../fakes/work-metrics.ts';
 import { type PrivateRedis, type RedisSettings, startRedis } from './redis.ts';
+import { reserveOne } from '#test/support/reserve-one.ts';
 
 export const sh: Tool = {
   name: 'sh',
@@ -142,7 +143,7 @@ export class CoreWorld implements AsyncDisposable {
     const sandbox = sandboxId(`sb-${this.#sandboxes}`);
     this.link.start(sandbox, `boot-${this.#sandboxes}`);
     const target = { template: digest, minReady: 1_000, max: 1_000 };
-    await this.state.pool.reserve(`ticket-${this.#sandboxes}`, sandbox, [target], 1_000, 60_000);
+    await reserveOne(this.state.pool, sandbox, [target], 1_000, 60_000);
     await this.state.pool.ready(sandbox, bootId(`boot-${this.#sandboxes}`), sandboxAddress('unix:/fake'));
     return sandbox;
   }

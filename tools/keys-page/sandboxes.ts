@@ -60,7 +60,7 @@ export const sandboxesKeys = {
   sandbox: {
     rest: '*id*',
     type: 'hash',
-    what: '`template`, `phase` (starting, ready, draining; unsure: did not answer during recovery), `unsureOwner`, `sinceMs` (of the phase, or of the owner), `environment` that it costs, `ticket`, `reason`, `run`, `boot`, `address`, `readyAtMs`, `owner`; `destroy`, `label`: when a controller was given that errand',
+    what: '`template`, `phase` (starting, ready, draining; unsure: did not answer during recovery), `unsureOwner`, `sinceMs` (of the phase, or of the owner), `environment` that it costs, `reason`, `run`, `ticket` (its own name, for controllers of the previous release), `boot`, `address`, `readyAtMs`, `owner`; `destroy`, `label`: when a controller was given that errand',
     life: 'until the provider no longer has it (`forget`)',
     bound: '1 a sandbox',
   },
@@ -127,13 +127,6 @@ export const sandboxesKeys = {
     what: 'to be destroyed, longest first',
     life: 'until `forget`',
     bound: 'pool maxima',
-  },
-  ticket: {
-    rest: '*ticket*',
-    type: 'string',
-    what: 'what this ticket started',
-    life: 'start timeout',
-    bound: 'queued tickets',
   },
   prewarm: {
     rest: '*template*',

@@ -105,10 +105,10 @@ export const elsewhere: readonly Elsewhere[] = [
   },
   {
     part: 'fleet',
-    what: 'a launch ticket',
+    what: 'a launch',
     on: 'its worker stopped',
     often: '10 times, after 200 ms',
-    until: 'its reservation is over',
+    until: 'its start is over',
     by: ['src/adapters/bullmq/launch-queue.ts'],
   },
   {

@@ -182,7 +182,7 @@ const launches: Row = {
     }),
     lines('How long is the launch queue?', 'count', {
       columns: 8,
-      reading: 'Tickets in the queue, by state. A ticket says only that something is to be launched.',
+      reading: 'Launches in the queue, by state. Each is one sandbox that has a start slot.',
       todo: '`wait` that grows: controllers are away, or their own steps fail; look at Machinery.',
       limits: { none: 'a burst fills it and it empties by itself' },
       queries: one(`sum by (state) (${ofFleet('corral_fleet_launch_queue', ['state'])})`, '{{state}}'),

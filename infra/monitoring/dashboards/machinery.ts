@@ -194,7 +194,7 @@ const controllers: Row = {
       columns: 8,
       reading: 'Launches that ended, by controller.',
       todo: 'One launches nothing for long: its log, or its connection to the queue.',
-      limits: { none: 'who takes a ticket is chance' },
+      limits: { none: 'who takes a launch is chance' },
       queries: one(perMinute(['pod'], 'corral_launches_total'), '{{pod}}'),
     }),
     stacked('Removed orphans and expired rollouts', 'perMinute', {

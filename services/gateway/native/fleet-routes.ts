@@ -52,6 +52,9 @@ function presentFleet(fleet: string, { reading, ...paced }: Paced<FleetSight>, g
     sandboxes: { ...sandboxes, starting_at_most: startsAtMost(reading.processes) },
     templates: reading.templates.filter((one) => !isIdle(one)).map((one) => presentTemplate(one, reading)),
     templates_left_out: reading.templatesLeftOut,
+    launches: reading.launches.map((one) =>
+      presentLaunch(one, (tenant) => seesAll || tenant === grant.tenant),
+    ),
     verdicts: presentVerdicts(reading.processes),
     processes: reading.processes.map((process) => presentProcess(process, seesAll)),
     redis: {
@@ -107,6 +110,27 @@ function presentTemplate(
       ? null
       : { code: lastFailure.code, blame: blameOf(lastFailure.code), ago_ms: lastFailure.agoMs };
   return { template, environment, ready, starting, held, waiting, announced, breaker, last_failure };
+}
+
+/** Its failure may name what another tenant wrote, so it is shown with its run. */
+function presentLaunch(
+  { launch, state, agoMs, ...end }: FleetSight['launches'][number],
+  isVisible: (tenant: string) => boolean,
+): FleetAnswer['launches'][number] {
+  const { sandbox, environment, reason, run } = launch;
+  const isOwn = run === null || isVisible(run.slice(0, run.indexOf('/')));
+  const rollout = 'rollout' in end && end.rollout !== null ? ownerOf(end.rollout) : null;
+  return {
+    sandbox,
+    environment,
+    reason,
+    run: isOwn ? run : null,
+    state,
+    ago_ms: Math.round(agoMs),
+    took_ms: 'tookMs' in end ? end.tookMs : null,
+    rollout: rollout !== null && isVisible(rollout.tenant) ? rollout.rollout : null,
+    failure: 'failure' in end && isOwn ? end.failure : null,
+  };
 }
 
 function presentVerdicts(processes: readonly HeardProcess[]): FleetAnswer['verdicts'] {

@@ -1,101 +1,114 @@
 import { type Job, type JobsOptions, Queue, UnrecoverableError, Worker } from 'bullmq';
 import { Failure } from '#src/failure/failure.ts';
+import type { Launch, Start } from '#src/ports/fleet/pool.ts';
 import {
-  type HandleTicket,
+  type HandleLaunch,
+  type LaunchJob,
   type LaunchQueue,
   type QueueCounts,
   queueStates,
 } from '#src/ports/launch-queue.ts';
-import type { Random } from '#src/ports/random.ts';
 import { offeringConnection, workingConnection } from './connection.ts';
 import { noFiles, type RedisAccess, type RedisFiles, silenceMs } from '../redis-client/client.ts';
-import { tellInJob, type TicketJob, type TicketPlace, ticketPlace } from './tickets.ts';
+import { showSteps } from './show-steps.ts';
 
 export type LaunchQueueOptions = {
   /** As in `connectFleetState`. */
   readonly redis: string;
   readonly files?: RedisFiles;
   readonly fleet: string;
-  /** Most tickets that may wait or run; the fleet's start budget. */
-  readonly max: number;
-  readonly random: Random;
   /** Hears of errors of the connections, which fix themselves. */
   readonly onError: (error: Error) => void;
 };
 
-/** Waiting, running, and between two tries: all states in which a slot is taken. */
-const takenStates = ['wait', 'active', 'delayed', 'prioritized'] as const;
+/** Where the jobs of one fleet are in Redis; the same on the side that adds them and on the side that works. */
+export const launchPlace = (fleet: string) => ({ queue: 'starts', prefix: `corral-queue:{${fleet}}` });
+
+/** The queue of the previous release, whose workers would take a named job for a blank ticket. */
+const queueBefore = 'launches';
+
+/** All states in which a job runs or will run. */
+const liveStates = ['wait', 'active', 'delayed', 'prioritized'] as const;
 
 /**
- * A ticket whose worker stopped goes to another at once: the short pause only keeps a worker that is stopping from
- * taking it back. After ten tries its reservation is long overdue, and its slot was given back by fleet state.
+ * A launch whose worker stopped goes to another at once: the short pause only keeps a worker that is stopping from
+ * taking it back. A start that failed is not tried again.
  */
 const jobOptions = {
   attempts: 10,
   backoff: { type: 'fixed', delay: 200 },
-  // The failure's code and words are told; where in our code it was thrown helps nobody.
+  // The failure's code and words are shown; a stack of this code helps no reader.
   stackTraceLimit: 0,
 } as const satisfies JobsOptions;
 
-/**
- * Blank tickets as BullMQ jobs. Each is for one of `max` slots, and BullMQ adds none for a slot that a job has which waits
- * or runs: so any number of controllers may offer at the same time, and the queue is never longer than `max`. What BullMQ
- * decides and what fleet state does is told in docs/decisions.
- */
+/** Launches as BullMQ jobs under the ids of their sandboxes. docs/decisions says what BullMQ decides and what fleet state does. */
 export function createLaunchQueue(options: LaunchQueueOptions): LaunchQueue {
-  const place = ticketPlace(options.fleet);
+  const { queue: name, prefix } = launchPlace(options.fleet);
   const access = { url: options.redis, files: options.files ?? noFiles };
   const connection = offeringConnection(access);
-  const queue = new Queue<TicketJob>(place.queue, {
-    prefix: place.prefix,
-    connection,
-    // It would be asked once, and an answer that is lost then would make every later offer fail. Fleet state looks at it.
-    skipVersionCheck: true,
-    // Nobody reads the queue's event stream; a short one costs nothing.
-    streams: { events: { maxLen: 100 } },
-  });
-  queue.on('error', options.onError);
-  // The fleet's start budget, for all workers together; said with every connection, for a Redis that was emptied has forgotten it.
-  queue.getBackend().on('ready', () => void queue.setGlobalConcurrency(options.max).catch(options.onError));
+  const open = <Data>(queueName: string) =>
+    new Queue<Data>(queueName, {
+      prefix,
+      connection,
+      // The previous release has its own word for the queue that it made.
+      skipMetasUpdate: queueName === queueBefore,
+      // It would be asked once, and an answer that is lost then would make every later command fail. Fleet state looks at it.
+      skipVersionCheck: true,
+      // No process reads the queue's event stream; a short one costs nothing.
+      streams: { events: { maxLen: 100 } },
+    });
+  const queue = open<Launch>(name);
+  const before = open(queueBefore);
+  for (const one of [queue, before]) one.on('error', options.onError);
+  const add = async (launches: readonly Launch[]) => {
+    if (launches.length > 0) await queue.addBulk(launches.map(jobOf));
+  };
 
   return {
-    offer: (count) => classified(() => offer(queue, Math.min(count, options.max), options)),
+    add: (launches) => classified(() => add(launches)),
+    addMissing: (starts) => classified(async () => add(await clearFor(starts, queue, before))),
     counts: () => classified(() => countsOf(queue)),
-    depth: () => classified(() => queue.getJobCountByTypes(...takenStates)),
-    work: (concurrency, handle, signal) =>
-      workTickets({ ...options, access, place, concurrency }, handle, signal),
+    work: (concurrency, handle, signal) => workLaunches({ ...options, access, concurrency }, handle, signal),
     close: async () => {
-      await queue.close();
+      await Promise.all([queue.close(), before.close()]);
       connection.disconnect();
     },
   };
 }
 
-async function countsOf(queue: Queue<TicketJob>): Promise<QueueCounts> {
+const jobOf = (launch: Launch) => ({
+  name: launch.environment,
+  data: launch,
+  opts: { ...jobOptions, jobId: launch.sandbox },
+});
+
+async function countsOf(queue: Queue<Launch>): Promise<QueueCounts> {
   const counts = await queue.getJobCounts(...queueStates);
   const { wait = 0, active = 0, delayed = 0, prioritized = 0, failed = 0, completed = 0 } = counts;
   return { wait, active, delayed, prioritized, failed, completed };
 }
 
-async function offer(queue: Queue<TicketJob>, count: number, options: LaunchQueueOptions): Promise<void> {
-  const taken = await queue.getRanges([...takenStates], 0, options.max);
-  const slots = freeSlots(taken, count, options.max);
-  if (slots.length === 0) return;
-  await queue.addBulk(
-    slots.map((slot) => ({
-      name: 'launch',
-      data: {},
-      opts: {
-        ...jobOptions,
-        jobId: `${slot}-${options.random.text(uniqueLength)}`,
-        deduplication: { id: slot },
-      },
-    })),
+/**
+ * Those of the starts for which no job waits or runs, once what is left of their earlier jobs is removed: BullMQ answers an
+ * `add` under the id of a kept job with that job, and never runs it. A job that a worker has taken meanwhile is locked and stays. One of
+ * the previous release goes on in its own queue while a worker has it; if none does, its start is taken over.
+ */
+async function clearFor(starts: readonly Start[], queue: Queue<Launch>, before: Queue): Promise<Launch[]> {
+  if (starts.length === 0) return [];
+  const [own, old] = await Promise.all([queue.getRanges([...liveStates]), before.getRanges(['active'])]);
+  const live = new Set([...own, ...old]);
+  const missing = starts.filter(({ launch, ticket }) => !live.has(launch.sandbox) && !live.has(ticket ?? ''));
+  const cleared = await Promise.all(
+    missing.map(async ({ launch, ticket }) => {
+      const removed = [queue.remove(launch.sandbox), ...(ticket === null ? [] : [before.remove(ticket)])];
+      return (await Promise.all(removed)).includes(locked) ? [] : [launch];
+    }),
   );
+  return cleared.flat();
 }
 
-/** Unique among the jobs that are kept, and the tickets of the minutes for which fleet state remembers one. */
-const uniqueLength = 12;
+/** What BullMQ replies if a worker has the job that is to be removed. */
+const locked = 0;
 
 async function classified<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
@@ -106,64 +119,50 @@ async function classified<Result>(work: () => Promise<Result>): Promise<Result> 
   }
 }
 
-/** BullMQ refuses ids that are integers or contain a colon. */
-const slotName = (number: number) => `slot-${number}`;
-
-/** The slot of a ticket that is named after it. */
-const slotOf = (ticket: string): string => /^slot-\d+/.exec(ticket)?.[0] ?? ticket;
-
-/**
- * The slots to add so that `count` tickets wait or run, given those that do now: the lowest free ones, so that two
- * controllers that look at the same moment choose the same slots and fill them once.
- */
-export function freeSlots(taken: readonly string[], count: number, max: number): readonly string[] {
-  const busy = new Set(taken.map(slotOf));
-  const missing = Math.max(0, Math.min(count, max) - busy.size);
-  const names = Array.from({ length: max }, (_, number) => slotName(number));
-  return names.filter((name) => !busy.has(name)).slice(0, missing);
-}
-
 type WorkOptions = {
   readonly access: RedisAccess;
-  readonly place: TicketPlace;
+  readonly fleet: string;
   readonly concurrency: number;
   readonly onError: (error: Error) => void;
 };
 
 /**
- * How soon a dead worker's tickets go to another: between lock and lock + check. The same in every worker, because
- * the one that checked last sets when the next check may be. Twice-run tickets are harmless (their reservation is the
- * same), so the lock may be short; it is renewed at half its time. Together they leave room within the ten seconds after
- * which a fleet works again, also with a ticket that was on its way when the connection broke.
+ * How soon a dead worker's launches go to another: between lock and lock + check. The same in every worker, because
+ * the one that checked last sets when the next check may be. A launch that runs twice is harmless (it is the same sandbox, and
+ * only the first end counts), so the lock may be short; it is renewed at half its time. Together they leave room within the ten
+ * seconds after which a fleet works again, also with a launch that was on its way when the connection broke.
  */
 const lockDurationMs = 5_000;
 const stalledCheckMs = 2_000;
-/** Deaths of workers that one ticket survives; a ticket that kills its workers must end some time. */
+/** Deaths of workers that one job survives. Its start gets another job then, until its time is over. */
 const maxStalls = 5;
-/** Seconds of one blocking wait for a ticket: half of the silence after which a connection is given up for dead. */
+/** A launch that waited so long may be over: its slot may have been reclaimed. */
+const longWaitMs = 5_000;
+/** Seconds of one blocking wait for a launch: half of the silence after which a connection is given up for dead. */
 const idleWaitS = silenceMs / 2_000;
 /** A worker whose Redis failed asks again; what it waits for otherwise is longer than anybody may be away. */
 const askAgainMs = 1_000;
 
 /**
- * Launches that are over stay for whoever looks at the queue: a day of a busy fleet's is more than anybody reads, and
- * failures are looked for later. A job is about a kilobyte.
+ * Launches that are over stay for people who look at the queue: a day of a busy fleet's is more than anybody reads, and
+ * failures are looked for later. A job is about two kilobytes.
  */
 const keptReady = { age: 24 * 3_600, count: 1_000 };
 const keptFailed = { age: 7 * 24 * 3_600, count: 1_000 };
 /** A provider's or a command's words may be long; the controller's log has them whole. */
 const reasonMaxChars = 500;
 
-/** Works off tickets until the signal aborts; resolves when the running ones are done and the connections are closed. */
-async function workTickets(options: WorkOptions, handle: HandleTicket, signal: AbortSignal): Promise<void> {
+/** Runs launches until the signal aborts; resolves when the running ones are done and the connections are closed. */
+async function workLaunches(options: WorkOptions, handle: HandleLaunch, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;
-  const take = async (job: Job<TicketJob>) => {
-    // It may have been fetched while we were told to stop: another worker gets it.
+  const take = async (job: Job<Launch>) => {
+    // It may have been fetched while this worker was stopping: another worker gets it.
     signal.throwIfAborted();
-    return workOff(job, handle, options.onError, signal);
+    return runJob(job, handle, options.onError, signal);
   };
-  const worker = new Worker<TicketJob>(options.place.queue, take, {
-    prefix: options.place.prefix,
+  const { queue, prefix } = launchPlace(options.fleet);
+  const worker = new Worker<Launch>(queue, take, {
+    prefix,
     connection: workingConnection(options.access),
     concurrency: options.concurrency,
     lockDuration: lockDurationMs,
@@ -179,28 +178,36 @@ async function workTickets(options: WorkOptions, handle: HandleTicket, signal: A
   await worker.close();
 }
 
-/** One ticket. What it throws lets BullMQ hand it out again, but for a failure that is written down: that is its end. */
-async function workOff(
-  job: Job<TicketJob>,
-  handle: HandleTicket,
+/** One launch. What it throws lets BullMQ hand it out again, but for a failure that is written down: that is its end. */
+async function runJob(
+  job: Job<Launch>,
+  handle: HandleLaunch,
   onError: (error: Error) => void,
   signal: AbortSignal,
 ): Promise<{ readonly rollout: string | null } | null> {
-  const telling = tellInJob(job, onError);
-  try {
-    const end = await handle(telling.ticket, signal);
-    if (end.kind === 'failed')
+  const steps = showSteps(job, onError);
+  const end = await handle(launchJobOf(job, steps.stands), signal).finally(steps.stop);
+  switch (end.kind) {
+    case 'failed':
+      steps.showLast();
       throw new UnrecoverableError(`${end.code}: ${end.message}`.slice(0, reasonMaxChars));
-    if (end.kind === 'ready') {
-      telling.ticket.stands('ready');
+    case 'ready':
       return { rollout: end.rollout };
-    }
-    // Nothing was launched, so there is nothing to look at.
-    job.opts.removeOnComplete = true;
-    return null;
-  } finally {
-    telling.end();
+    case 'over':
+      // This job started nothing, so there is nothing to look at.
+      job.opts.removeOnComplete = true;
+      return null;
   }
+}
+
+function launchJobOf(job: Job<Launch>, stands: LaunchJob['stands']): LaunchJob {
+  const { data: launch, timestamp: addedAtMs, attemptsStarted, processedOn = addedAtMs } = job;
+  return {
+    launch,
+    addedAtMs,
+    mayBeOver: attemptsStarted > 1 || processedOn - addedAtMs > longWaitMs,
+    stands,
+  };
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

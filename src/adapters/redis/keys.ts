@@ -59,7 +59,6 @@ export const keyNames = {
   ready: 'ready:',
   held: 'held:',
   draining: 'draining',
-  ticket: 'ticket:',
   prewarm: 'prewarm:',
   breaker: 'breaker:',
   swaps: 'swaps:',

@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
 import type { FailureCode } from '#src/failure/codes.ts';
 import { Failure } from '#src/failure/failure.ts';
-import { sandboxId, templateDigest } from '#src/model/ids.ts';
-import { pullSlots } from '#src/model/pull-slots.ts';
+import { environmentName, sandboxId, templateDigest } from '#src/model/ids.ts';
 import type { RolloutKey } from '#src/model/rollout.ts';
 import type {
   Breaker,
   KnownSandbox,
-  LaunchReservation,
+  Launch,
   PoolStore,
   PoolTarget,
+  Reserved,
   TemplateCounts,
 } from '#src/ports/fleet/pool.ts';
 import { choose } from './environment-store.ts';
@@ -32,19 +32,20 @@ export function poolStore(run: RunScript, keys: Keys, messages: Messages): PoolS
   return {
     counts: async (templates) => itemsOf(await ask('counts', { templates: [...templates] })).map(countsOf),
     knownTemplates: async () => itemsOf(await ask('known-templates', {})).map(templateDigest),
-    reserve: async (ticket, sandbox, targets, startBudget, startTimeoutMs) => {
+    reserve: async (sandboxes, targets, startBudget, startTimeoutMs) => {
       const slots = pullSlots(startBudget);
       const { digest: plan, entries } = planOf(targets);
-      const reserve = () => ask('reserve', { ticket, sandbox, startBudget, startTimeoutMs, slots, plan });
-      const reply = await reserve();
-      if (reply.kind !== 'no_plan') return reservationOf(reply);
+      const asked = { sandboxes: [...sandboxes], startBudget, startTimeoutMs, slots, plan };
+      const reply = await ask('reserve', asked);
+      if (reply.kind !== 'no_plan') return reservedOf(reply);
       await ask('keep-plan', { plan, targets: [...entries] });
-      return reservationOf(await reserve());
+      return reservedOf(await ask('reserve', asked));
     },
-    demand: async () => {
-      const { starting, templates } = await ask('demand', {});
-      return { starting, templates: new Set(itemsOf(templates).map(templateDigest)) };
-    },
+    starts: async (forMs) =>
+      itemsOf(await ask('starts', { forMs })).map((row) => ({
+        launch: launchOf(row),
+        ticket: row.ticket ?? null,
+      })),
     lookAt: async (templates) => {
       if (templates.length > 0) await ask('look-at', { templates: [...templates] });
     },
@@ -93,6 +94,24 @@ type Plan = {
 /** By the list itself: it is another one whenever anything in it is another, and hashing thousands is not for each launch. */
 const plansKnown = new WeakMap<readonly PoolTarget[], Plan>();
 
+/**
+ * How many of the start slots images that dataset rows name may hold. There may be thousands, and nobody has looked at
+ * any of them: a pull may be slow or never end, and holds its slot meanwhile. Half is always for what is known to start.
+ */
+type PullSlots = {
+  /** Of one image until one of its sandboxes stands. */
+  readonly first: number;
+  /** Of one image after that. */
+  readonly later: number;
+  /** Of all together of which none stands yet. */
+  readonly unproven: number;
+};
+
+function pullSlots(startBudget: number): PullSlots {
+  const share = (part: number) => Math.max(1, Math.floor(part * startBudget));
+  return { first: share(1 / 4), later: share(1 / 2), unproven: share(1 / 2) };
+}
+
 /** All targets as `reserve` reads them, and the name under which fleet state keeps them. */
 function planOf(targets: readonly PoolTarget[]): Plan {
   const known = plansKnown.get(targets);
@@ -125,13 +144,19 @@ function countsOf(row: Listed<'counts'>): TemplateCounts {
   };
 }
 
-function reservationOf(reply: ReplyOf<'reserve'>): LaunchReservation | null {
-  if (reply.kind !== 'start') return null;
-  const { sandbox, template, reason, run } = reply;
+/** A plan that was kept a moment ago is gone only with all of fleet state: then nothing is reserved. */
+function reservedOf(reply: ReplyOf<'reserve'>): Reserved {
+  if (reply.kind === 'no_plan') return { launches: [], starting: 0, isUnplanned: false };
+  const { launches, starting, isUnplanned } = reply;
+  return { launches: itemsOf(launches).map(launchOf), starting, isUnplanned };
+}
+
+function launchOf({ sandbox, template, environment, reason, run }: Listed<'starts'>): Launch {
   return {
     sandbox: sandboxId(sandbox),
     template: templateDigest(template),
-    reason: reason as LaunchReservation['reason'],
+    environment: environmentName(environment),
+    reason: reason as Launch['reason'],
     run: run ?? null,
   };
 }

@@ -40,7 +40,7 @@ export type PoolTarget = {
   readonly template: TemplateDigest;
   readonly minReady: number;
   readonly max: number;
-  /** If a row or a demand made the template: of which environment. Starts of such templates share slots: `model/pull-slots.ts`. */
+  /** If a row or a demand made the template: of which environment. Starts of such templates share slots: `pullSlots` in `adapters/redis/pool-store.ts`. */
   readonly chosenFor?: EnvironmentVersion;
   /** `max` holds for all templates of the group together; absent: the template is alone in it. */
   readonly group?: string;
@@ -65,14 +65,28 @@ export type Announcement = {
 
 export type Errand = 'destroy' | 'label';
 
-export type LaunchReservation = {
+/** One sandbox that has a start slot, and what it is for. */
+export type Launch = {
   readonly sandbox: SandboxId;
   readonly template: TemplateDigest;
+  /** Whose cost it is while no rollout has it; `unknown`: of a start that an older release reserved. */
+  readonly environment: EnvironmentName;
   /** A rollout waits, a burst is announced, or the pool is below its minimum. */
   readonly reason: 'waiting' | 'announced' | 'refill';
   /** `tenant/run` whose turn it was, where rollouts wait. Which rollout gets the sandbox is decided when it is ready. */
   readonly run: string | null;
 };
+
+export type Reserved = {
+  readonly launches: readonly Launch[];
+  /** Sandboxes that start now, these among them. */
+  readonly starting: number;
+  /** A template is wanted that `targets` do not have. */
+  readonly isUnplanned: boolean;
+};
+
+/** A start under way, and the job of the previous release that reserved it; null: none did. */
+export type Start = { readonly launch: Launch; readonly ticket: string | null };
 
 export type KnownSandbox = {
   readonly phase: string;
@@ -99,27 +113,23 @@ export type Moved = {
 /** Sandboxes as the pool sees them. One script a method; errors as in `claims.ts`. */
 export interface PoolStore {
   counts(templates: readonly TemplateDigest[]): Promise<readonly TemplateCounts[]>;
-  /**
-   * How many sandboxes are being started, and the templates that may have more to start: somebody waits for them, or their
-   * pool may lack something. A few of thousands; what is to be done about them, their counts tell.
-   */
-  demand(): Promise<{ readonly starting: number; readonly templates: ReadonlySet<TemplateDigest> }>;
   /** Their pools lack something, which fleet state may not know, or may have forgotten. */
   lookAt(templates: readonly TemplateDigest[]): Promise<void>;
   /** Templates that rollouts wait for, sandboxes exist of or starts have failed of in the last day; fleet state forgets the others. */
   knownTemplates(): Promise<readonly TemplateDigest[]>;
   /**
-   * What the holder of a blank ticket launches: waiting rollouts first (round-robin over runs), then refill up to the
-   * targets, or to what is announced where that is more. `targets` are all of the caller's, the same list until something in it changes. Idempotent by `ticket`: the same ticket gets the same reservation until its start timed out. `null`:
-   * nothing is wanted, or the start budget is used up.
+   * Gives start slots to sandboxes of these names: for waiting rollouts first (round-robin over runs), then refill up to the
+   * targets, or to what is announced where that is more. Fewer launches than names: nothing more is wanted, or the start
+   * budget is used up. `targets` are all of the caller's, the same list until something in it changes.
    */
   reserve(
-    ticket: string,
-    sandbox: SandboxId,
+    sandboxes: readonly SandboxId[],
     targets: readonly PoolTarget[],
     startBudget: number,
     startTimeoutMs: number,
-  ): Promise<LaunchReservation | null>;
+  ): Promise<Reserved>;
+  /** Starts that have been under way for `forMs` at least. */
+  starts(forMs: number): Promise<readonly Start[]>;
   /** The sandbox answered its no-op: ready, and granted at once to who waits. Returns who got it. */
   ready(sandbox: SandboxId, boot: BootId, address: SandboxAddress): Promise<RolloutKey | null>;
   /**

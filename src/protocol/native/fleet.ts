@@ -74,6 +74,28 @@ const ProcessLine = Type.Object(
   { title: 'Process' },
 );
 
+const LaunchLine = Type.Object(
+  {
+    sandbox: Type.String(),
+    environment: Type.String(),
+    reason: Type.Union([Type.Literal('waiting'), Type.Literal('announced'), Type.Literal('refill')]),
+    run: nullable(
+      Type.String({ description: 'tenant/run whose turn it was; null: none, or not for this key' }),
+    ),
+    state: Type.Union([
+      Type.Literal('waiting'),
+      Type.Literal('running'),
+      Type.Literal('ready'),
+      Type.Literal('failed'),
+    ]),
+    ago_ms: Type.Number({ description: 'since when it waits or runs, or when it ended' }),
+    took_ms: nullable(Type.Number({ description: 'from its reservation to its end' })),
+    rollout: nullable(Type.String({ description: 'which waiting rollout got it' })),
+    failure: nullable(Type.String({ description: 'the code and its words' })),
+  },
+  { title: 'Launch' },
+);
+
 /** The fleet as it was `age_ms` ago; a newer reading can be had in `next_in_ms`. */
 export const FleetAnswer = Type.Object(
   {
@@ -91,6 +113,7 @@ export const FleetAnswer = Type.Object(
     }),
     templates: Type.Array(TemplateLine),
     templates_left_out: Type.Number({ description: 'beyond 300; idle ones are not counted' }),
+    launches: Type.Array(LaunchLine, { description: 'the 15 newest, the newest first' }),
     verdicts: Type.Object({
       of_ms: Type.Number(),
       scorable: Type.Number(),

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Queue } from 'bullmq';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { stateFolderAt } from '#cli/fleet/state-folder.ts';
-import { ticketPlace } from '#src/adapters/bullmq/tickets.ts';
+import { launchPlace } from '#src/adapters/bullmq/launch-queue.ts';
 import { expectFailure, toldNothingRan } from '#test/support/faces.ts';
 import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
 import { impatientOnRft } from '#test/support/timings.ts';
@@ -68,13 +68,14 @@ test.concurrent.each(cases)(
 );
 
 test('a board shows each launch that failed: for which run, of which sandbox, at which step and by which code', async () => {
-  const { queue, prefix } = ticketPlace('local');
+  const { queue, prefix } = launchPlace('local');
   const path = stateFolderAt(corral.fleet.stateDir).redisSocket;
   const board = new Queue(queue, { prefix, connection: { path } });
   await corral.native.open('board', 'unprepared');
   await expect
     .poll(async () => (await board.getFailed()).find((job) => job.failedReason.includes('no index')))
     .toMatchObject({
+      name: 'unprepared',
       data: { sandbox: expect.any(String), reason: 'waiting', run: expect.stringMatching(/\/development$/) },
       progress: { step: 'prepare' },
       failedReason: expect.stringMatching(/^setup_failed: /),

@@ -153,15 +153,18 @@ test('a controller that stops in the middle of its launches loses none: another 
   expect(engine.alive()).toEqual(expect.arrayContaining(begun));
 });
 
-test('a controller that is killed in the middle of a launch loses nothing: its ticket and its sandbox go to another', async () => {
+test.each([
+  ['in the middle of a launch loses nothing: its job and its sandbox go to another', []],
+  ['before it added the job of a launch loses nothing: another adds it', ['no-job']],
+])('a controller that is killed %s', async (_what, how) => {
   const one = { ...environment, pool: { ...environment.pool, minReady: 1, max: 1 } };
-  const doomed = spawn(process.execPath, [doomedWorker, redis.socket, digest], {
+  const doomed = spawn(process.execPath, [doomedWorker, redis.socket, digest, ...how], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   await once(doomed.stdout, 'data');
   doomed.kill('SIGKILL');
   await controller({ ...settings, newest: () => [one] });
-  // Its lock of 10 s must run out, and the next look for such tickets come.
+  // Its lock must run out and the next look for such jobs come, or the next look for starts without a job.
   await eventually('the sandbox it had reserved is ready', async () => (await counts())?.ready === 1, 25_000);
   expect(engine.created).toEqual([sandboxId('doomed')]);
 });

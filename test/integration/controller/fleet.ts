@@ -36,8 +36,6 @@ export async function openController(socket: string, engine: Engine, settings: C
   const queue = createLaunchQueue({
     redis: socket,
     fleet: 'test',
-    max: settings.startBudget,
-    random: systemRandom,
     onError: ignored,
   });
   const controller = startController(

@@ -1,14 +1,13 @@
-import { Queue } from 'bullmq';
+import { Queue, Worker } from 'bullmq';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { createLaunchQueue } from '#src/adapters/bullmq/launch-queue.ts';
-import { ticketPlace } from '#src/adapters/bullmq/tickets.ts';
+import { createLaunchQueue, launchPlace } from '#src/adapters/bullmq/launch-queue.ts';
 import { rolloutKey } from '#src/model/rollout.ts';
-import { sandboxId, templateDigest } from '#src/model/ids.ts';
 import { fakeOwner } from '#test/fakes/rollout-record.ts';
 import { systemClock } from '#src/platform/clock.ts';
-import { systemRandom } from '#src/platform/random.ts';
-import type { HandleTicket, LaunchQueue } from '#src/ports/launch-queue.ts';
+import type { HandleLaunch, LaunchQueue } from '#src/ports/launch-queue.ts';
 import { type PrivateRedis, startRedis } from '#test/support/redis.ts';
+import { createLaunchBoard } from '#src/adapters/bullmq/launch-board.ts';
+import { fakeJob, fakeLaunch } from '#test/fakes/launch-queue.ts';
 import { eventually } from './fleet.ts';
 
 let redis: PrivateRedis;
@@ -31,48 +30,44 @@ afterEach(async () => {
 });
 afterAll(() => redis.stop());
 
-const max = 6;
 /** Connections are cut on purpose here; they fix themselves. */
 const onError = () => undefined;
 
 function open(fleet = 'test'): LaunchQueue {
-  const queue = createLaunchQueue({ redis: redis.socket, fleet, max, random: systemRandom, onError });
+  const queue = createLaunchQueue({ redis: redis.socket, fleet, onError });
   opened.push(queue);
   return queue;
 }
 
-function work(queue: LaunchQueue, concurrency: number, handle: HandleTicket) {
+function work(queue: LaunchQueue, concurrency: number, handle: HandleLaunch) {
   const done = queue.work(concurrency, handle, stop.signal);
   working.push(done);
   return done;
 }
 
-const untilStopped: HandleTicket = (_ticket, signal) =>
+const untilStopped: HandleLaunch = (_job, signal) =>
   new Promise((_resolve, reject) => {
     signal.addEventListener('abort', () => reject(new Error('stopping')), { once: true });
   });
 
-const launched = {
-  sandbox: sandboxId('sandbox-1'),
-  template: templateDigest('T'),
-  reason: 'waiting',
-  run: 'lab/run-1',
-} as const;
+const launch = fakeLaunch();
+const launches = (count: number) => Array.from({ length: count }, (_, index) => fakeLaunch(`s-${index}`));
 
 /** What any board of BullMQ's shows, of every job that waits, runs or is kept. */
 async function onABoard() {
-  const { queue: name, prefix } = ticketPlace('test');
+  const { queue: name, prefix } = launchPlace('test');
   const board = new Queue(name, { prefix, connection: { path: redis.socket } });
   try {
     const jobs = await board.getJobs();
     const shown = jobs.map(async (job) => ({
+      name: job.name,
       state: await job.getState(),
       data: job.data as unknown,
       progress: job.progress,
       failedReason: job.failedReason,
       returnvalue: job.returnvalue as unknown,
     }));
-    return { jobs: await Promise.all(shown), budget: await board.getGlobalConcurrency() };
+    return await Promise.all(shown);
   } finally {
     await board.close();
   }
@@ -80,20 +75,12 @@ async function onABoard() {
 
 // What every launch queue keeps is in test/contract/launch-queue.ts; this is what only a real one can get wrong.
 
-test('controllers that offer at the same moment do not add up, and the queue is never longer than its bound', async () => {
-  const [one, other] = [open(), open()];
-  await Promise.all([one.offer(3), other.offer(3)]);
-  expect(await one.depth()).toBe(3);
-  await other.offer(50);
-  expect(await one.depth()).toBe(max);
-});
-
-test('a worker that stops does so at once, idle or not, and leaves its tickets to others', async () => {
+test('a worker that stops does so at once, idle or not, and leaves its launches to others', async () => {
   const [queue, other] = [open(), open()];
   const idle = work(open('another-fleet'), 2, untilStopped);
   const busy = work(queue, 2, untilStopped);
-  await queue.offer(2);
-  await eventually('both are taken', async () => (await queue.depth()) === 2);
+  await queue.add(launches(2));
+  await eventually('both are taken', async () => (await queue.counts()).active === 2);
   const beganMs = systemClock.monotonicMs();
   stop.abort();
   await Promise.all([idle, busy]);
@@ -101,92 +88,133 @@ test('a worker that stops does so at once, idle or not, and leaves its tickets t
   stop = new AbortController();
   let handled = 0;
   void work(other, 2, async () => ((handled += 1), { kind: 'ready', rollout: null }));
-  await eventually('another works them off', () => handled === 2);
+  await eventually('another runs them', () => handled === 2);
 });
 
 test('fleets that share a Redis do not see each other', async () => {
-  await open('one').offer(2);
-  expect(await open('other').depth()).toBe(0);
+  await open('one').add(launches(2));
+  expect(await open('other').counts()).toMatchObject({ wait: 0 });
 });
 
-test('while Redis is away an offer fails within seconds, and says that it is Redis', async () => {
+test('while Redis is away an add fails within seconds, and says that it is Redis', async () => {
   const queue = open();
-  await queue.offer(1);
+  await queue.add(launches(1));
   redis.freeze();
   try {
-    await expect(queue.offer(2)).rejects.toMatchObject({ code: 'state_unavailable' });
+    await expect(queue.add(launches(2))).rejects.toMatchObject({ code: 'state_unavailable' });
   } finally {
     redis.thaw();
   }
 });
 
-test('a ticket is blank until its worker has reserved; then a board shows its launch, its slow step, and who got it', async () => {
+test('a board shows for whom a launch is from its first moment, its slow step, and who got it', async () => {
   const queue = open();
-  await queue.offer(1);
-  expect((await onABoard()).jobs).toMatchObject([{ state: 'waiting', data: {}, progress: 0 }]);
+  await queue.add([launch]);
+  const shown = { name: launch.environment, data: launch };
+  expect(await onABoard()).toMatchObject([{ ...shown, state: 'waiting', progress: 0 }]);
   const probed = Promise.withResolvers<void>();
   const rollout = rolloutKey(fakeOwner());
-  void work(queue, 1, async (ticket) => {
-    ticket.reserved(launched);
-    ticket.stands('create');
-    ticket.stands('probe');
+  void work(queue, 1, async ({ stands }) => {
+    stands('create');
+    stands('probe');
     await probed.promise;
     return { kind: 'ready', rollout };
   });
-  const running = { state: 'active', data: { ...launched, attempt: 1 }, progress: { step: 'probe' } };
-  await expect.poll(async () => (await onABoard()).jobs).toMatchObject([running]);
+  await expect.poll(onABoard).toMatchObject([{ ...shown, state: 'active', progress: { step: 'probe' } }]);
   probed.resolve();
-  const kept = { state: 'completed', progress: { step: 'ready' }, returnvalue: { rollout } };
-  await expect.poll(async () => (await onABoard()).jobs).toMatchObject([{ ...running, ...kept }]);
-  expect(await queue.depth()).toBe(0);
+  await expect.poll(onABoard).toMatchObject([{ ...shown, state: 'completed', returnvalue: { rollout } }]);
 });
 
-test('a launch that failed is a failed job with its code and the step at which it stood; a ticket for nothing leaves none', async () => {
+test('a launch that failed is a failed job with its code and the step at which it stood; one that was over leaves none', async () => {
   const queue = open();
-  let handed = 0;
-  void work(queue, 1, async (ticket) => {
-    handed += 1;
-    if (handed === 1) return { kind: 'nothing' };
-    ticket.reserved(launched);
-    ticket.stands('prepare');
+  void work(queue, 1, async ({ launch: { sandbox }, stands }) => {
+    if (sandbox === 'over') return { kind: 'over' };
+    stands('prepare');
     return { kind: 'failed', code: 'setup_failed', message: 'prepare failed: exit 1' };
   });
-  await queue.offer(1);
-  await eventually('the first is over', async () => handed === 1 && (await queue.depth()) === 0);
-  expect((await onABoard()).jobs).toEqual([]);
-  await queue.offer(1);
-  await expect
-    .poll(async () => (await onABoard()).jobs)
-    .toMatchObject([
-      {
-        state: 'failed',
-        data: launched,
-        progress: { step: 'prepare' },
-        failedReason: 'setup_failed: prepare failed: exit 1',
-      },
-    ]);
+  await queue.add([fakeLaunch('over'), launch]);
+  const failure = { progress: { step: 'prepare' }, failedReason: 'setup_failed: prepare failed: exit 1' };
+  await expect.poll(onABoard).toMatchObject([{ state: 'failed', data: launch, ...failure }]);
 });
 
-test('a board that has kept a launch of every slot keeps nobody from the next', async () => {
+const startOf = (sandbox: string, ticket: string) => ({ launch: fakeLaunch(sandbox), ticket });
+
+/** The queue of the previous release, with a ticket in it. */
+async function withTicketBefore(work: (queue: Queue, ticket: string) => Promise<void>) {
+  const connection = { path: redis.socket };
+  const before = new Queue('launches', { prefix: launchPlace('test').prefix, connection });
+  await before.add('launch', {}, { jobId: 'slot-0-x' });
+  try {
+    await work(before, 'slot-0-x');
+  } finally {
+    await before.close();
+  }
+}
+
+test('a start of the previous release is left to its worker, and taken over when none has its ticket', async () => {
+  await withTicketBefore(async (before, ticket) => {
+    const queue = open();
+    const connection = { path: redis.socket };
+    const taken = Promise.withResolvers<void>();
+    const ended = Promise.withResolvers<void>();
+    const handle = () => (taken.resolve(), ended.promise);
+    const worker = new Worker('launches', handle, { prefix: launchPlace('test').prefix, connection });
+    await taken.promise;
+    await queue.addMissing([startOf('old', ticket)]);
+    expect(await queue.counts()).toMatchObject({ wait: 0 });
+    ended.resolve();
+    await eventually('its ticket is over', async () => (await before.getCompletedCount()) === 1);
+    await worker.close();
+    await queue.addMissing([startOf('old', ticket)]);
+    expect(await queue.counts()).toMatchObject({ wait: 1 });
+  });
+});
+
+test('a ticket of the previous release that waits is removed when its start is taken over', async () => {
+  await withTicketBefore(async (before, ticket) => {
+    const queue = open();
+    await queue.addMissing([startOf('old', ticket)]);
+    expect(await queue.counts()).toMatchObject({ wait: 1 });
+    expect(await before.getJob(ticket)).toBeUndefined();
+  });
+});
+
+test('what a gateway shows of launches: the newest first, with what became of each', async () => {
+  const queue = open();
+  const board = createLaunchBoard({ redis: redis.socket, fleet: 'test', onError });
+  try {
+    expect(await board.recent(3)).toEqual([]);
+    const rollout = rolloutKey(fakeOwner());
+    void work(queue, 1, async ({ launch: { sandbox } }, signal) => {
+      if (sandbox === 's-ready') return { kind: 'ready', rollout };
+      if (sandbox === 's-failed') return { kind: 'failed', code: 'setup_failed', message: 'exit 1' };
+      return untilStopped(fakeJob(fakeLaunch(sandbox)), signal);
+    });
+    for (const sandbox of ['s-ready', 's-failed', 's-running', 's-waiting']) {
+      const addedMs = Date.now();
+      await queue.add([fakeLaunch(sandbox)]);
+      await eventually('the clock goes on', () => Date.now() > addedMs + 1);
+    }
+    const shown = async () =>
+      (await board.recent(3)).map(({ launch: { sandbox }, state }) => [sandbox, state]);
+    await expect.poll(shown).toEqual([
+      ['s-waiting', 'waiting'],
+      ['s-running', 'running'],
+      ['s-failed', 'failed'],
+    ]);
+    expect((await board.recent(4)).at(-1)).toMatchObject({ state: 'ready', rollout });
+  } finally {
+    await board.close();
+  }
+});
+
+test('launches that are kept for people keep no other from its start', async () => {
   const queue = open();
   let handled = 0;
-  void work(queue, max, async (ticket) => {
-    handled += 1;
-    ticket.reserved(launched);
-    ticket.stands('create');
-    return { kind: 'ready', rollout: null };
-  });
+  void work(queue, 6, async () => ((handled += 1), { kind: 'ready', rollout: null }));
   for (let round = 1; round <= 3; round += 1) {
-    await queue.offer(max);
-    await eventually('the round is over', async () => handled === round * max && (await queue.depth()) === 0);
+    await queue.add(Array.from({ length: 6 }, (_, index) => fakeLaunch(`s-${round}-${index}`)));
+    await eventually('the round is over', async () => (await queue.counts()).completed === round * 6);
   }
-  expect((await onABoard()).jobs).toHaveLength(3 * max);
-});
-
-test('the budget of all workers together is BullMQ’s own, also in a Redis that has forgotten it', async () => {
-  const queue = open();
-  await queue.offer(1);
-  await expect.poll(async () => (await onABoard()).budget).toBe(max);
-  await redis.restart('nothing');
-  await expect.poll(async () => (await onABoard()).budget, { timeout: 10_000 }).toBe(max);
+  expect(handled).toBe(18);
 });

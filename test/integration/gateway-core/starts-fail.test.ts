@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { callId, rolloutId, sandboxId } from '#src/model/ids.ts';
 import { caller, CoreWorld } from '#test/support/core-world.ts';
+import { reserveOne } from '#test/support/reserve-one.ts';
 
 const trainer = { ...caller, face: 'native' } as const;
 const noFolder = 'no folder /srv/root';
@@ -9,7 +10,7 @@ let tickets = 0;
 async function failStart(world: CoreWorld, reason: string | null = noFolder): Promise<boolean> {
   const sandbox = sandboxId(`failed-${(tickets += 1)}`);
   const target = { template: world.environment.template.digest, minReady: 0, max: 100 };
-  const reserved = await world.state.pool.reserve(`fails-${tickets}`, sandbox, [target], 100, 60_000);
+  const reserved = await reserveOne(world.state.pool, sandbox, [target], 100, 60_000);
   if (reserved !== null) await world.state.pool.launchFailed(sandbox, 'start_failed', noFolder, reason);
   return reserved !== null;
 }

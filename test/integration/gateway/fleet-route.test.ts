@@ -6,6 +6,7 @@ import { rolloutKey } from '#src/model/rollout.ts';
 import type { HeardProcess, WaitingRun, WatchedTemplate } from '#src/ports/fleet/watch.ts';
 import { FleetAnswer } from '#src/protocol/native/fleet.ts';
 import type { FleetSight } from '#src/watching/fleet-sight.ts';
+import { fakeLaunch } from '#test/fakes/launch-queue.ts';
 import { type GatewayUnderTest, startGateway } from './gateway-under-test.ts';
 
 const digest = templateDigest('d'.repeat(64));
@@ -77,6 +78,7 @@ const sight: FleetSight = {
   environments: new Map([[digest, environmentName('shell')]]),
   memory: { usedBytes: 1_000, limitBytes: null },
   server: null,
+  launches: [],
 };
 
 let seen: FleetSight = sight;
@@ -150,6 +152,35 @@ describe('GET /v1/fleet', () => {
     const { body } = await ask('fleet');
     expect(body.templates).toHaveLength(1);
     expect([body.waiting.runs.length, body.waiting.runs_left_out]).toEqual([50, 950]);
+  });
+
+  it('lists launches; of other tenants neither run, rollout nor failure is shown', async () => {
+    const other = fakeLaunch('s1', { run: 'other/secret-run' });
+    const own = fakeLaunch('s2', { run: 'acme/own-run' });
+    const rollout = sight.line[0]?.first ?? null;
+    seen = {
+      ...sight,
+      launches: [
+        { launch: other, state: 'failed', atMs: 0, agoMs: 5, tookMs: 7, failure: 'setup_failed: exit 1' },
+        { launch: own, state: 'ready', atMs: 0, agoMs: 5, tookMs: 7, rollout },
+      ],
+    };
+    const shown = {
+      environment: 'shell',
+      reason: 'waiting',
+      ago_ms: 5,
+      took_ms: 7,
+      rollout: null,
+      failure: null,
+    };
+    expect((await ask('native')).body.launches).toEqual([
+      { ...shown, sandbox: 's1', run: null, state: 'failed' },
+      { ...shown, sandbox: 's2', run: 'acme/own-run', state: 'ready' },
+    ]);
+    expect((await ask('fleet')).body.launches).toMatchObject([
+      { run: 'other/secret-run', failure: 'setup_failed: exit 1' },
+      { rollout: 'of-secret-run' },
+    ]);
   });
 
   it('sums the verdicts of all processes by blame, and counts a code that it does not know as ours', async () => {

@@ -4,6 +4,7 @@ import { sandboxAddress } from '#src/model/rollout.ts';
 import type { PoolTarget } from '#src/ports/fleet/pool.ts';
 import type { TemplateChoice } from '#src/model/template-choice.ts';
 import { claimOf, held, keyOf, minute, ownerOf, worldOfTests, tenant } from './world.ts';
+import { reserveOne } from '#test/support/reserve-one.ts';
 
 const world = worldOfTests();
 let tickets = 0;
@@ -34,7 +35,7 @@ const wait = (rollout: string, name: string) =>
 
 function reserve(targets: readonly PoolTarget[]) {
   tickets += 1;
-  return world.fleet.pool.reserve(`t${tickets}`, sandboxId(`s${tickets}`), targets, budget, minute);
+  return reserveOne(world.fleet.pool, sandboxId(`s${tickets}`), targets, budget, minute);
 }
 
 /** Reserves until nothing more may start; the templates in order. */

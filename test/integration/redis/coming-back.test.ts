@@ -5,10 +5,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { freePort } from '#cli/fleet/free-port.ts';
-import type { HandleTicket } from '#src/ports/launch-queue.ts';
+import type { HandleLaunch } from '#src/ports/launch-queue.ts';
 import { createLaunchQueue } from '#src/adapters/bullmq/launch-queue.ts';
 import { connectFleetState } from '#src/adapters/redis/fleet-state.ts';
-import { systemRandom } from '#src/platform/random.ts';
+import { fakeLaunch } from '#test/fakes/launch-queue.ts';
 import { type PrivateRedis, startRedis } from '#test/support/redis.ts';
 import { type RedisProxy, standBeforeRedis } from '#test/support/redis-proxy.ts';
 import { claimOf } from './world.ts';
@@ -48,14 +48,14 @@ async function startProcess() {
   const reach = { url: server.socket, redis: server.socket, files, fleet: 'test' };
   const state = await connectFleetState({ ...reach, commandTimeoutMs: 2_000, onTrouble: () => undefined });
   await state.adoptRedis('empty');
-  const queue = createLaunchQueue({ ...reach, max: 2, random: systemRandom, onError: () => undefined });
+  const queue = createLaunchQueue({ ...reach, onError: () => undefined });
   const stopping = new AbortController();
   const worked: string[] = [];
   let heard = 0;
   state.pool.onWork(() => (heard += 1));
-  const handle: HandleTicket = async ({ name }) => {
-    worked.push(name);
-    return { kind: 'nothing' };
+  const handle: HandleLaunch = async ({ launch }) => {
+    worked.push(launch.sandbox);
+    return { kind: 'over' };
   };
   const working = queue.work(2, handle, stopping.signal);
   return {
@@ -68,11 +68,11 @@ async function startProcess() {
         await sleep(50);
         if (heard === before) throw new Error('no message was heard');
       });
-      await until(deadlineMs, 'tickets', async () => {
+      await until(deadlineMs, 'launches', async () => {
         const before = worked.length;
-        await queue.offer(1);
+        await queue.add([fakeLaunch(`s-${performance.now()}`)]);
         await sleep(300);
-        if (worked.length === before) throw new Error('no ticket was worked off');
+        if (worked.length === before) throw new Error('no launch was run');
       });
     },
     stop: async () => {

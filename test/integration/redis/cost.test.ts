@@ -14,14 +14,14 @@ import {
   template,
   tenant,
 } from './world.ts';
+import { reserveOne } from '#test/support/reserve-one.ts';
 
 const world = worldOfTests();
 
 const target = { template, minReady: 10, max: 10, environment: environmentName('code') };
 const address = sandboxAddress('unix:/run/sandbox');
 
-const start = (name: string) =>
-  world.fleet.pool.reserve(`ticket-${name}`, sandboxId(name), [target], 10, minute);
+const start = (name: string) => reserveOne(world.fleet.pool, sandboxId(name), [target], 10, minute);
 const becomeReady = (name: string) =>
   world.fleet.pool.ready(sandboxId(name), bootId(`boot-${name}`), address);
 

@@ -5,6 +5,7 @@ import type { TemplateChoice } from '#src/model/template-choice.ts';
 import type { PoolTarget } from '#src/ports/fleet/pool.ts';
 import { fakeEnvironment } from '#test/fakes/environment.ts';
 import { claimOf, gradeAsk, keyOf, minute, ownerOf, second, tenant, worldOfTests } from './world.ts';
+import { reserveOne } from '#test/support/reserve-one.ts';
 
 const world = worldOfTests();
 let tickets = 0;
@@ -31,7 +32,7 @@ const wait = (rollout: string, template = own) =>
 
 async function reserve(of: readonly PoolTarget[]) {
   tickets += 1;
-  return world.fleet.pool.reserve(`t${tickets}`, sandboxId(`s${tickets}`), of, budget, minute);
+  return reserveOne(world.fleet.pool, sandboxId(`s${tickets}`), of, budget, minute);
 }
 
 /** Starts sandboxes until nothing more may start; what was started, in order. */

@@ -15,6 +15,7 @@ import {
   worldOfTests,
   tenant,
 } from './world.ts';
+import { reserveOne } from '#test/support/reserve-one.ts';
 
 const world = worldOfTests();
 
@@ -420,7 +421,7 @@ test('when every rollout is closed and every sandbox gone, nothing is left that 
   await world.fleet.lifecycle.lapsedRuns(10);
   await world.fleet.pool.knownTemplates();
   await world.fleet.pool.counts([claimOf('a').template]);
-  await world.fleet.pool.reserve('ticket', sandboxId('s'), [], 1, minute);
+  await reserveOne(world.fleet.pool, sandboxId('s'), [], 1, minute);
   const endless: string[] = [];
   for (const name of await world.redis.keys('*')) {
     if ((await world.redis.pttl(name)) === -1) endless.push(name);

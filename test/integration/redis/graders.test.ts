@@ -18,6 +18,7 @@ import {
   worldOfTests,
   tenant,
 } from './world.ts';
+import { reserveOne } from '#test/support/reserve-one.ts';
 
 const world = worldOfTests(1);
 
@@ -104,8 +105,7 @@ describe('a grader’s claim', () => {
       { template: claimOf('b').template, minReady: 0, max: 10 },
       { template: graders, minReady: 0, max: 10 },
     ];
-    const next = (name: string) =>
-      world.fleet.pool.reserve(`ticket-${name}`, sandboxOfName(name), targets, 10, minute);
+    const next = (name: string) => reserveOne(world.fleet.pool, sandboxOfName(name), targets, 10, minute);
     expect(await next('one')).toMatchObject({ template: graders, reason: 'waiting' });
     expect(await next('two')).toMatchObject({ template: claimOf('b').template, reason: 'waiting' });
   });

@@ -18,6 +18,7 @@ import {
   template,
   type World,
 } from './world.ts';
+import { reserveOne } from '#test/support/reserve-one.ts';
 
 let world: World;
 beforeAll(async () => {
@@ -60,7 +61,7 @@ let started = 0;
 async function start(): Promise<void> {
   const name = sandboxId(`m${(started += 1)}`);
   const targets = [{ template, minReady: 2, max: 6 }];
-  const reserved = await world.fleet.pool.reserve(`t-${name}`, name, targets, 4, minute);
+  const reserved = await reserveOne(world.fleet.pool, name, targets, 4, minute);
   if (reserved !== null) await world.fleet.pool.ready(name, bootId(`b-${name}`), sandboxAddress('unix:/s'));
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { bootId, runId, sandboxId, templateDigest } from '#src/model/ids.ts';
+import { bootId, environmentName, runId, sandboxId, templateDigest } from '#src/model/ids.ts';
 import { sandboxAddress } from '#src/model/rollout.ts';
 import type { Errand, PoolTarget } from '#src/ports/fleet/pool.ts';
 import {
@@ -16,17 +16,20 @@ import {
   template,
   tenant,
 } from './world.ts';
+import { reserveOne } from '#test/support/reserve-one.ts';
 
 const world = worldOfTests();
-let tickets = 0;
+let reserved = 0;
 
 const other = templateDigest('U');
 const target = (minReady: number, max = 100, of = template): PoolTarget => ({ template: of, minReady, max });
 
-/** A fresh ticket's reservation: the sandbox is named after the ticket. */
-function reserve(targets: readonly PoolTarget[], budget = 100, ticket = `t${(tickets += 1)}`) {
-  return world.fleet.pool.reserve(ticket, sandboxId(`s-${ticket}`), targets, budget, minute);
+function reserve(targets: readonly PoolTarget[], budget = 100, name = `t${(reserved += 1)}`) {
+  return reserveOne(world.fleet.pool, sandboxId(`s-${name}`), targets, budget, minute);
 }
+/** Reserves for sandboxes of these names in one script. */
+const reserveAt = async (targets: readonly PoolTarget[], names: readonly string[], budget = 100) =>
+  world.fleet.pool.reserve(names.map(sandboxId), targets, budget, minute);
 const ready = (sandbox: string) =>
   world.fleet.pool.ready(sandboxId(sandbox), bootId('b'), sandboxAddress('unix:/run/s'));
 const counts = async (of = template) => (await world.fleet.pool.counts([of]))[0];
@@ -56,10 +59,8 @@ async function reserveAll(targets: readonly PoolTarget[]): Promise<number> {
   return started;
 }
 
-const demand = async () => {
-  const { starting, templates } = await world.fleet.pool.demand();
-  return { starting, templates: [...templates] };
-};
+/** Whether a controller that has no template hears that it lacks one. */
+const isUnplanned = async () => (await reserveAt([], ['nothing'])).isUnplanned;
 /** Its only sandbox is ready. */
 const fill = async () => {
   const reserved = await reserve([target(1)]);
@@ -69,34 +70,35 @@ const fill = async () => {
   return reserved.sandbox;
 };
 
-describe('the demand', () => {
-  test('is of a template that somebody waits for, until nobody does', async () => {
+describe('a controller without the template hears that one is wanted', () => {
+  test('while a rollout waits for it', async () => {
     await wait('a');
-    expect(await demand()).toEqual({ starting: 0, templates: [template] });
+    expect(await isUnplanned()).toBe(true);
     await world.fleet.lifecycle.close(keyOf('a'), 'finished');
     expect(await reserve([target(0)])).toBeNull();
-    expect(await demand()).toEqual({ starting: 0, templates: [] });
+    expect(await isUnplanned()).toBe(false);
   });
 
-  test('is not of a pool that is full, until somebody takes a sandbox from it', async () => {
+  test('not while its pool is full, until a sandbox is taken from it', async () => {
     await fill();
-    expect((await demand()).templates).toEqual([]);
+    expect(await isUnplanned()).toBe(false);
     await wait('a');
-    expect((await demand()).templates).toEqual([template]);
+    expect(await isUnplanned()).toBe(true);
   });
 
-  test('is of a pool that loses a sandbox, has one fail, is announced, or is said to lack something', async () => {
+  test('when its pool loses a sandbox, has one fail, is announced, or is said to lack something', async () => {
     const lost = await fill();
     await world.fleet.lifecycle.lose(lost, null, 'evicted', {});
-    expect((await demand()).templates).toEqual([template]);
+    expect(await isUnplanned()).toBe(true);
     await fill();
     await announce(3);
-    expect((await demand()).templates).toEqual([template]);
+    expect(await isUnplanned()).toBe(true);
     await world.reset();
     await world.fleet.pool.lookAt([other]);
-    expect((await demand()).templates).toEqual([other]);
+    expect(await isUnplanned()).toBe(true);
+    await world.reset();
     await fail(1);
-    expect((await demand()).templates).toEqual(expect.arrayContaining([template]));
+    expect(await isUnplanned()).toBe(true);
   });
 });
 
@@ -117,21 +119,32 @@ describe('a reservation', () => {
     expect(second?.template).not.toBe(first?.template);
   });
 
-  test('is the same for the same ticket while its start is under way', async () => {
-    const first = await reserve([target(5)], 100, 'ticket');
-    const again = await world.fleet.pool.reserve('ticket', sandboxId('another'), [target(5)], 100, minute);
-    expect(again).toEqual(first);
-    expect(await counts()).toMatchObject({ launching: 1 });
+  test('is for as many sandboxes as are lacking, in the order of the line, each told what it is for', async () => {
+    await wait('a', 'run-1', other);
+    const { launches, starting } = await reserveAt(
+      [target(2), { ...target(0, 100, other), environment: environmentName('search') }],
+      ['s1', 's2', 's3', 's4'],
+    );
+    const refill = { template, reason: 'refill', run: null, environment: 'unknown' };
+    expect(launches).toEqual([
+      { sandbox: 's1', template: other, reason: 'waiting', run: 'acme/run-1', environment: 'search' },
+      { sandbox: 's2', ...refill },
+      { sandbox: 's3', ...refill },
+    ]);
+    expect(starting).toBe(3);
   });
 
-  test('of a ticket whose sandbox became ready is over; one whose start failed may start again', async () => {
-    await reserve([target(5)], 100, 'done');
-    await ready('s-done');
-    expect(await world.fleet.pool.reserve('done', sandboxId('x'), [target(5)], 100, minute)).toBeNull();
-    await reserve([target(5)], 100, 'failed');
-    await world.fleet.pool.launchFailed(sandboxId('s-failed'), 'start_failed', 'exit 1', null);
-    const again = await world.fleet.pool.reserve('failed', sandboxId('y'), [target(5)], 100, minute);
-    expect(again).toMatchObject({ sandbox: 'y' });
+  test('of many stays inside the start budget and the pool’s maximum', async () => {
+    const names = Array.from({ length: 9 }, (_, index) => `s${index}`);
+    expect((await reserveAt([target(50, 100)], names, 4)).launches).toHaveLength(4);
+    await world.reset();
+    expect((await reserveAt([target(50, 3)], names)).launches).toHaveLength(3);
+  });
+
+  test('of many sends one probe while the breaker is open', async () => {
+    await fail(10);
+    await world.step(30 * second);
+    expect((await reserveAt([target(5)], ['s1', 's2'])).launches).toHaveLength(1);
   });
 
   test('stays inside the start budget, also when many ask at once', async () => {
@@ -191,11 +204,28 @@ describe('a reservation', () => {
 
   test('under the name of a sandbox that exists is refused', async () => {
     await reserve([target(5)], 100, 'one');
-    expect(await world.fleet.pool.reserve('two', sandboxId('s-one'), [target(5)], 100, minute)).toBeNull();
+    expect(await reserve([target(5)], 100, 'one')).toBeNull();
   });
 });
 
 describe('a start', () => {
+  test('under way is listed with what it is for, once it has been for so long', async () => {
+    await wait('a');
+    await reserve([target(0)], 100, 'one');
+    const launch = {
+      sandbox: 's-one',
+      template,
+      reason: 'waiting',
+      run: 'acme/run-1',
+      environment: 'unknown',
+    };
+    expect(await world.fleet.pool.starts(second)).toEqual([]);
+    await world.step(second);
+    expect(await world.fleet.pool.starts(second)).toEqual([{ launch, ticket: 's-one' }]);
+    await ready('s-one');
+    expect(await world.fleet.pool.starts(0)).toEqual([]);
+  });
+
   test('that succeeds goes to who waits, cold', async () => {
     await wait('a');
     await reserve([target(0)], 100, 'one');

@@ -9,7 +9,7 @@ import { freePort } from '#cli/fleet/free-port.ts';
 import { createLaunchQueue } from '#src/adapters/bullmq/launch-queue.ts';
 import { connectFleetState } from '#src/adapters/redis/fleet-state.ts';
 import { noFiles, type RedisFiles } from '#src/adapters/redis-client/client.ts';
-import { systemRandom } from '#src/platform/random.ts';
+import { fakeLaunch } from '#test/fakes/launch-queue.ts';
 import { type PrivateRedis, startRedis } from '#test/support/redis.ts';
 
 const run = promisify(execFile);
@@ -38,13 +38,12 @@ async function worksAt(url: string, files: RedisFiles = noFiles): Promise<void> 
     commandTimeoutMs: 2_000,
     onTrouble: () => undefined,
   });
-  const options = { redis: url, files, fleet: 'test', max: 1, random: systemRandom };
-  const queue = createLaunchQueue({ ...options, onError: () => undefined });
+  const queue = createLaunchQueue({ redis: url, files, fleet: 'test', onError: () => undefined });
   try {
     await state.adoptRedis('empty');
     await state.ping();
-    await queue.offer(1);
-    expect(await queue.depth()).toBe(1);
+    await queue.add([fakeLaunch()]);
+    expect(await queue.counts()).toMatchObject({ wait: 1 });
   } finally {
     await queue.close();
     await state.close();

@@ -8,6 +8,7 @@ import { bootId, environmentVersion, sandboxId, templateDigest } from '#src/mode
 import { sandboxAddress } from '#src/model/rollout.ts';
 import type { PoolTarget } from '#src/ports/fleet/pool.ts';
 import { claimOf, commandsOf, keyOf, minute, ownerOf, worldOfTests } from './world.ts';
+import { reserveOne } from '#test/support/reserve-one.ts';
 
 const world = worldOfTests();
 const keys = keysOf('test');
@@ -39,7 +40,7 @@ let tickets = 0;
 async function reserve(targets: readonly PoolTarget[]): Promise<string | null> {
   tickets += 1;
   const sandbox = sandboxId(`s${tickets}`);
-  const reserved = await world.fleet.pool.reserve(`t${tickets}`, sandbox, targets, budget, minute);
+  const reserved = await reserveOne(world.fleet.pool, sandbox, targets, budget, minute);
   if (reserved === null) return null;
   await world.fleet.pool.ready(sandbox, bootId('b'), sandboxAddress('unix:/run/s'));
   return reserved.template;

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { environmentVersion, sandboxId, templateDigest } from '#src/model/ids.ts';
 import type { ProcessWord } from '#src/ports/fleet/watch.ts';
 import { claimOf, keyOf, minute, ownerOf, second, worldOfTests, template } from './world.ts';
+import { reserveOne } from '#test/support/reserve-one.ts';
 
 const world = worldOfTests();
 
@@ -65,13 +66,7 @@ describe('templates', () => {
   test('sandboxes are counted by what they do', async () => {
     await world.supply(2);
     await world.running('a');
-    await world.fleet.pool.reserve(
-      'ticket',
-      sandboxId('coming'),
-      [{ template, minReady: 9, max: 9 }],
-      9,
-      minute,
-    );
+    await reserveOne(world.fleet.pool, sandboxId('coming'), [{ template, minReady: 9, max: 9 }], 9, minute);
     expect(await templateIn('T')).toMatchObject({
       ready: 1,
       held: 1,
@@ -103,7 +98,7 @@ describe('templates', () => {
   });
 
   test('a start that failed is told with its code and age, and never in the words of who failed', async () => {
-    await world.fleet.pool.reserve('t1', sandboxId('s1'), [{ template, minReady: 1, max: 1 }], 9, minute);
+    await reserveOne(world.fleet.pool, sandboxId('s1'), [{ template, minReady: 1, max: 1 }], 9, minute);
     await world.fleet.pool.launchFailed(sandboxId('s1'), 'image_unavailable', '\u001b[2Jevil', null);
     await world.step(12 * second);
     const reading = await read('T');

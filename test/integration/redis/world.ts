@@ -24,6 +24,7 @@ import type { ClaimRequest } from '#src/ports/fleet/claims.ts';
 import type { GradeAsk } from '#src/ports/fleet/grades.ts';
 import type { RolloutRecord } from '#src/ports/fleet/records.ts';
 import { startRedis } from '#test/support/redis.ts';
+import { reserveOne } from '#test/support/reserve-one.ts';
 
 export const second = 1_000;
 export const minute = 60 * second;
@@ -79,7 +80,7 @@ export async function startWorld(): Promise<World> {
     for (let index = 0; index < count; index += 1) {
       const name = `sandbox-${(sandboxes += 1)}`;
       const target = { template: of, minReady: 1_000, max: 10_000 };
-      await fleet.pool.reserve(`ticket-${name}`, sandboxId(name), [target], 1_000, minute);
+      await reserveOne(fleet.pool, sandboxId(name), [target], 1_000, minute);
       await fleet.pool.ready(sandboxId(name), bootId(`boot-${name}`), sandboxAddress(`unix:/run/${name}`));
       names.push(name);
     }

@@ -24,7 +24,13 @@ import {
 } from './gateways.ts';
 import { acceptsEverybody, forgetsItsJournal } from './daemons.ts';
 import { believesRefusals, readsOn } from './judges.ts';
-import { blamesThePolicy, writesNothingBack } from './controllers.ts';
+import {
+  addsWhatIsKept,
+  blamesThePolicy,
+  endsLaunchesTwice,
+  looksForNoStarts,
+  writesNothingBack,
+} from './controllers.ts';
 import { blamesForDisk, blamesForLostReader, blamesForMissingReader, comparesTheImage } from './readers.ts';
 import { replacing } from './scripts.ts';
 
@@ -108,6 +114,16 @@ const plantedBugsByName = {
     "redis.call('ZREM', key.starts, sandbox)\n",
     "if redis.call('HGET', key.sandbox .. sandbox, 'boot') then redis.call('ZREM', key.starts, sandbox) end\n",
   ),
+  'a start whose job was never added waits for its timeout': { controller: looksForNoStarts },
+  'a start whose job is over gets no other': { controller: addsWhatIsKept },
+  'a launch that runs twice ends a sandbox that is ready': {
+    ...replacing("if phase ~= 'starting' and not wasStart then return false end", ''),
+    controller: endsLaunchesTwice('failed'),
+  },
+  'a launch that runs twice gives its sandbox away twice': {
+    ...replacing("if phase ~= 'starting' then return owner or nil end", ''),
+    controller: endsLaunchesTwice('ready'),
+  },
   'a stale replica counts as the Redis that it copied': replacing(
     "if redis.call('GET', key.redis) ~= ARGV[1] then",
     "if not redis.call('GET', key.redis) then",

@@ -21,6 +21,8 @@ export const troubles = {
   },
   // The answer travels for so long that much else happens in between.
   redis_slow: { where: 'redis', share: 0.03, says: null },
+  lock_lost: { where: 'queue', share: 0.15, says: 'its worker goes on, and another gets its launch' },
+  tries_used_up: { where: 'queue', share: 0.7, says: 'the queue gives its launch up with this try' },
   // A wake-up is a hint: lost, or told of a rollout that nothing happened to.
   message_lost: { where: 'redis', share: 0.25, says: null },
   message_spurious: { where: 'redis', share: 0.05, says: null },

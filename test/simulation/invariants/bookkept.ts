@@ -10,6 +10,32 @@ const grantEndsMs = 30_000 + 5_000;
 /** Setup may take its 5 s, and each of its requests may be slow; in a sandbox that was spared nothing takes longer. */
 const movesInWithinMs = 25_000;
 
+/** A controller here looks for starts without a job every eight seconds at most, from two seconds on; their slots end after 21. */
+const joblessMs = 17_000;
+
+/** A start that has lost its job would hold its slot, and its rollout would wait, until its time is over. */
+export function startsHaveJobs(): Readonly<Record<string, Invariant>> {
+  const sinceMs = new Map<string, number>();
+  let watched = '';
+  return {
+    'a start that lost its job gets another': (world) => {
+      const { queue, redis, scheduler, controllers } = world;
+      // One that has just begun has its first look before it.
+      const names = controllers.map(({ name }) => name).join(' ');
+      const isServed = names !== '' && names === watched && servedSinceMs(world) <= scheduler.nowMs;
+      watched = names;
+      for (const { sandbox, phase } of redis.scripts.state.sandboxes.values()) {
+        const isJobless = isServed && phase === 'starting' && !queue.isLive(sandbox);
+        if (!isJobless) sinceMs.delete(sandbox);
+        else if (!sinceMs.has(sandbox)) sinceMs.set(sandbox, scheduler.nowMs);
+        const forMs = scheduler.nowMs - (sinceMs.get(sandbox) ?? scheduler.nowMs);
+        if (forMs > joblessMs) return `${sandbox} has been starting without a job for ${forMs} ms`;
+      }
+      return null;
+    },
+  };
+}
+
 /** What fleet state's own books must say of themselves; counters and taints do not outlive a Redis. */
 export const bookkept: Readonly<Record<string, Invariant>> = {
   'a call settles once': ({ redis }) => {

@@ -6,7 +6,7 @@ import { ranOnce } from './ran-once.ts';
 import { notScored } from './not-scored.ts';
 import { stateOnlyMovesOn } from './moves-on.ts';
 import { movesAreTold } from './moves-are-told.ts';
-import { bookkept } from './bookkept.ts';
+import { bookkept, startsHaveJobs } from './bookkept.ts';
 import { oneVerdict } from './one-verdict.ts';
 import { dependencies } from './dependencies.ts';
 import { ended } from './ended.ts';
@@ -40,6 +40,7 @@ export function createInspector(world: World): Inspector {
     ...notScored,
     ...acted,
     ...bookkept,
+    ...startsHaveJobs(),
     ...oneVerdict,
     ...ended,
     ...heardOut,

@@ -20,7 +20,7 @@ export function restless(world: World): string | null {
   );
   if (strangers.length > 0)
     return `the engine still has ${strangers.join(', ')}, which fleet state does not know`;
-  if (world.queue.depth > 0) return `${world.queue.depth} launch tickets are left`;
+  if (world.queue.depth > 0) return `${world.queue.depth} launches are left`;
   return null;
 }
 

@@ -21,13 +21,13 @@ export type ControllerParts = {
   readonly fleet: ProcessFleet;
   readonly link: SandboxLink;
   readonly provider: SandboxProvider;
-  readonly queue: Pick<LaunchQueue, 'offer' | 'work'>;
+  readonly queue: Pick<LaunchQueue, 'add' | 'addMissing' | 'work'>;
   readonly chance: Chance;
   readonly record: (event: FleetEvent) => void;
 };
 
 /** Sandboxes that may be starting at once. */
-export const startBudget = 6;
+const startBudget = 6;
 
 const tokens = createSandboxTokens({ current: 'simulated fleet key', other: null });
 

@@ -171,7 +171,7 @@ export const toldOfFleet = {
   corral_fleet_launch_queue: {
     ...fleet,
     kind: 'gauge',
-    help: 'Tickets of the launch queue',
+    help: 'Launches in their queue',
     labels: [oneOf('state', queueStates, 'as BullMQ says')],
   },
   corral_fleet_sandbox_seconds_total: {

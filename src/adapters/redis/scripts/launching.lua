@@ -1,5 +1,5 @@
 -- requires: breaker, grant, line, pool, rollout, sandbox
--- From what is lacking to a sandbox that is ready: plans of controllers, tickets, and ends of starts.
+-- From what is lacking to a sandbox that is ready: plans of controllers, reservations, and ends of starts.
 
 -- A plan of thousands is some hundred KB, and a burst of rows with images of their own makes another each second. Who names
 -- one that is not there any more tells it again.
@@ -22,35 +22,32 @@ script('keep-plan', function(ask)
   redis.call('PEXPIRE', plan, planKeptMs)
 end)
 
--- How many sandboxes are being started, and the templates that may have more to start: those whose pool may lack something,
--- and those that somebody in line waits for.
-script('demand', function()
-  local names, there = redis.call('SMEMBERS', key.lacking), {}
-  for _, template in ipairs(names) do there[template] = true end
-
-  Line.firstInLine(function(template)
-    if not there[template] then names[#names + 1] = template end
-    there[template] = true
-    return false -- all of them
-  end)
-  return { starting = redis.call('ZCARD', key.starts), templates = names }
-end)
-
 -- Pools of these templates lack something, says a controller that has counted all of them.
 script('look-at', function(ask)
   for _, template in ipairs(ask.templates) do Sandbox.mayLack(template) end
 end)
 
--- What the holder of a blank ticket starts: for waiting rollouts first, round-robin over runs and over each run's
+-- What a job says of its start, for people: which rollout gets the sandbox is decided when it is ready.
+local function launchOf(sandbox, template, environment, reason, run)
+  return {
+    sandbox = sandbox, template = template, environment = environment or 'unknown', reason = reason or 'refill',
+    run = run and run ~= '' and run or nil,
+  }
+end
+
+-- Gives start slots to `sandboxes`, in their order: for waiting rollouts first, round-robin over runs and over each run's
 -- templates; then refill up to the target or what is announced, the emptiest pool first. Starts under way count as there,
--- so nobody is started for twice.
--- `slots`: for templates that rows and demands made (model/pull-slots.ts: of one until a sandbox of it stands, of one after that, of
+-- so each need is started for once. It ends when the budget is used up or nothing is lacking.
+-- `slots`: for templates that rows and demands made (pool-store.ts: of one until a sandbox of it stands, of one after that, of
 -- all that none stands of). In the plan each template has its minReady, its max, how many sandboxes of the max it takes the place of,
 -- how many places stay free for its graders, the environment version that it was chosen for, or `-`, the group that shares the max, or
 -- `-` if it is alone in it, and the environment that it costs. Under the empty name it has the most places of any.
 script('reserve', function(ask)
-  local ticket, sandbox, slots, plan = ask.ticket, ask.sandbox, ask.slots, ask.plan
+  local slots, plan = ask.slots, ask.plan
   if redis.call('PEXPIRE', key.plan .. plan, planKeptMs) == 0 then return { kind = 'no_plan' } end
+
+  -- Some template is wanted that the plan does not have: the controller may have to read what rows and demands made.
+  local isUnplanned = false
 
   local targets = {}
   local function targetOf(template)
@@ -75,6 +72,12 @@ script('reserve', function(ask)
     return target and target.isChosen
   end
 
+  -- What the next reservation counts again, because the one before has changed it.
+  local groups, loads, unproven, isHeld
+  local function countAgain()
+    groups, loads, unproven, isHeld = nil, {}, nil, {}
+  end
+
   local function sandboxesOf(template)
     local ready, starting, held = sizes(template)
     return ready + starting + held
@@ -96,14 +99,12 @@ script('reserve', function(ask)
     return groups
   end
 
-  local groups
   local function membersOf(group)
     groups = groups or readGroups()
     return groups[group] or {}
   end
 
   -- How many places of its max the sandboxes of a group take, and how many more stay free for their graders.
-  local loads = {}
   local function loadOf(group)
     if loads[group] then return unpack(loads[group]) end
     local taken, forGraders = 0, 0
@@ -163,7 +164,6 @@ script('reserve', function(ask)
 
   -- A start that waits for room on a machine holds its slot as a pull does, so a template that found none has one at a time. Graders
   -- need no such bound for all together: their share of the pool is one, and a policy's sandbox has shown that the image starts.
-  local unproven
   local function mayPull(template, isForGrader)
     local proven = isProven(template)
     local most = foundNoRoom(template) and 1 or proven and slots.later or slots.first
@@ -177,13 +177,12 @@ script('reserve', function(ask)
     return (not isChosen(template) or mayPull(template, isForGrader)) and Breaker.mayStart(template)
   end
 
-  -- Groups in which a rollout waits that needs more places than are free. Nothing else of the group starts before it: smaller ones
-  -- would take each place that becomes free, and it would wait forever.
-  local isHeld = {}
-
   -- A template without target is one that this controller cannot create.
+  -- A group is held in which a rollout waits that needs more places than are free. Nothing else of the group starts before it: smaller
+  -- ones would take each place that becomes free, and it would wait forever.
   local function isWaitedFor(template, isForGrader)
     local target = targetOf(template)
+    if not target then isUnplanned = true end
     if not target or isHeld[target.group] then return false end
     local starting = redis.call('SCARD', key.starting .. template)
     if starting >= Line.countGrantable(template) or not mayStart(template, isForGrader) then return false end
@@ -240,41 +239,52 @@ script('reserve', function(ask)
         if full < lowest and not isHeld[target.group] and mayStart(template) and lacks(template) == 0 then
           found, lowest, reason = template, full, announced > target.minReady and 'announced' or 'refill'
         end
+      else
+        isUnplanned = true
       end
     end
     return found, reason, ''
   end
 
-  local function started(name, template, reason, run)
-    return { kind = 'start', sandbox = name, template = template, reason = reason, run = run ~= '' and run or nil }
-  end
-
-  -- Why, and for which run, is only told to whoever looks: who gets the sandbox is decided when it is ready.
-  local function start(template, reason, run)
-    redis.call('HSET', key.sandbox .. sandbox, 'template', template, 'phase', 'starting', 'sinceMs', nowMs, 'ticket', ticket,
+  -- `ticket`: controllers of the previous release delete what it names when they end this start. The next release writes none.
+  local function start(sandbox, template, reason, run)
+    redis.call('HSET', key.sandbox .. sandbox, 'template', template, 'phase', 'starting', 'sinceMs', nowMs, 'ticket', sandbox,
       'reason', reason, 'run', run, 'environment', targetOf(template).environment)
     redis.call('ZADD', key.starts, nowMs + ask.startTimeoutMs, sandbox)
     redis.call('SADD', key.starting .. template, sandbox)
     Sandbox.enlist(sandbox, template)
-    redis.call('SET', key.ticket .. ticket, sandbox, 'PX', ask.startTimeoutMs)
     Sandbox.moved(sandbox)
     Breaker.noteStart(template, sandbox)
-    return started(sandbox, template, reason, run)
+    return launchOf(sandbox, template, targetOf(template).environment, reason, run)
   end
 
-  -- A ticket that comes again gets its start again while that is under way; once it is over, the ticket is used.
-  local earlier = redis.call('GET', key.ticket .. ticket)
-  if earlier then
-    local phase, template, reason, run =
-      unpack(redis.call('HMGET', key.sandbox .. earlier, 'phase', 'template', 'reason', 'run'))
-    return phase == 'starting' and started(earlier, template, reason or 'refill', run or '') or { kind = 'none' }
+  local launches = {}
+  for _, sandbox in ipairs(ask.sandboxes) do
+    if redis.call('ZCARD', key.starts) >= ask.startBudget then break end
+    if redis.call('EXISTS', key.sandbox .. sandbox) == 0 then
+      countAgain()
+      local template, reason, run = nextWaitedFor()
+      if not template then template, reason, run = emptiest() end
+      if not template then break end
+      launches[#launches + 1] = start(sandbox, template, reason, run)
+    end
   end
-  if redis.call('EXISTS', key.sandbox .. sandbox) == 1 then return { kind = 'none' } end
-  if redis.call('ZCARD', key.starts) >= ask.startBudget then return { kind = 'none' } end
+  return { kind = 'reserved', launches = launches, starting = redis.call('ZCARD', key.starts), isUnplanned = isUnplanned }
+end)
 
-  local template, reason, run = nextWaitedFor()
-  if not template then template, reason, run = emptiest() end
-  return template and start(template, reason, run) or { kind = 'none' }
+-- Starts that have been under way for `forMs` at least: a process that reserved them may have ended before it made their jobs.
+script('starts', function(ask)
+  local starts = {}
+  for _, sandbox in ipairs(redis.call('ZRANGE', key.starts, 0, -1)) do
+    local phase, sinceMs, ticket, template, environment, reason, run = unpack(redis.call('HMGET', key.sandbox .. sandbox,
+      'phase', 'sinceMs', 'ticket', 'template', 'environment', 'reason', 'run'))
+    if phase == 'starting' and nowMs - sinceMs >= ask.forMs then
+      local start = launchOf(sandbox, template, environment, reason, run)
+      start.ticket = ticket or nil
+      starts[#starts + 1] = start
+    end
+  end
+  return starts
 end)
 
 -- A started sandbox answered: to the next waiter, else to the warm pool. A start that was given up meanwhile stays

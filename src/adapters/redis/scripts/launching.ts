@@ -3,18 +3,23 @@ import { contract, list, Nothing, orNothing } from './contract.ts';
 
 const sandbox = Type.String();
 const template = Type.String();
+const launch = {
+  sandbox,
+  template,
+  environment: Type.String(),
+  reason: Type.String(),
+  run: Type.Optional(Type.String()),
+};
 
 export const launching = {
   'keep-plan': contract(
     { plan: Type.String(), targets: Type.Array(Type.Object({ template, target: Type.String() })) },
     Nothing,
   ),
-  demand: contract({}, Type.Object({ starting: Type.Integer(), templates: list(template) })),
   'look-at': contract({ templates: Type.Array(template) }, Nothing),
   reserve: contract(
     {
-      ticket: Type.String(),
-      sandbox,
+      sandboxes: Type.Array(sandbox),
       startBudget: Type.Integer(),
       startTimeoutMs: Type.Integer(),
       slots: Type.Object({ first: Type.Integer(), later: Type.Integer(), unproven: Type.Integer() }),
@@ -22,15 +27,17 @@ export const launching = {
     },
     Type.Union([
       Type.Object({
-        kind: Type.Literal('start'),
-        sandbox,
-        template,
-        reason: Type.String(),
-        run: Type.Optional(Type.String()),
+        kind: Type.Literal('reserved'),
+        launches: list(Type.Object(launch)),
+        starting: Type.Integer(),
+        isUnplanned: Type.Boolean(),
       }),
-      Type.Object({ kind: Type.Literal('none') }),
       Type.Object({ kind: Type.Literal('no_plan') }),
     ]),
+  ),
+  starts: contract(
+    { forMs: Type.Integer() },
+    list(Type.Object({ ...launch, ticket: Type.Optional(Type.String()) })),
   ),
   /** Replies whose it is now, if it is granted at once. */
   ready: contract({ sandbox, boot: Type.String(), address: Type.String() }, orNothing(Type.String())),

@@ -86,16 +86,16 @@ local function noteSuccess(template)
   redis.call('DEL', key.breaker .. template)
 end
 
--- A start that failed gives its slot back at once, and its ticket may start something else. One that recovery was unsure of
--- and that nobody is known to live in was a start all the time.
+-- A start that failed gives its slot back at once, and is never tried again: what is still lacking is reserved under another name.
+-- Only a start that is under way can fail: a worker that comes second ends nothing that is ready. One that recovery was unsure of
+-- and that no rollout is known to live in was a start all the time.
 local function failStart(sandbox, code, message, reason)
-  local template, phase, ticket, lives, beganMs =
-    unpack(redis.call('HMGET', key.sandbox .. sandbox, 'template', 'phase', 'ticket', 'unsureOwner', 'sinceMs'))
+  local template, phase, lives, beganMs =
+    unpack(redis.call('HMGET', key.sandbox .. sandbox, 'template', 'phase', 'unsureOwner', 'sinceMs'))
   local wasStart = phase == 'unsure' and not lives and redis.call('ZSCORE', key.starts, sandbox)
   if phase ~= 'starting' and not wasStart then return false end
   noteFailure(template, code, message, reason, beganMs)
   redis.call('ZREM', key.nameless, sandbox)
-  redis.call('DEL', key.ticket .. ticket)
   Sandbox.drain(sandbox)
   return true
 end

@@ -29,7 +29,7 @@ local function announcedOf(template)
   return announced
 end
 
--- Templates that dataset rows made by naming an image; how many start slots they may hold is in model/pull-slots.ts.
+-- Templates that dataset rows made by naming an image; how many start slots they may hold is in pool-store.ts.
 -- Ten minutes after it was last chosen one is forgotten, unless somebody waits for it, announces it or has a sandbox of
 -- it. Whoever comes later chooses it again.
 

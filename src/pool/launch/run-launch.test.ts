@@ -4,20 +4,20 @@ import { createFakeClock, settled } from '#test/fakes/clock.ts';
 import { fakeEnvironment, fakeTemplate } from '#test/fakes/environment.ts';
 import { createFakeLog } from '#test/fakes/log.ts';
 import { createFakeMetrics } from '#test/fakes/metrics.ts';
-import { createFakePoolStore } from '#test/fakes/pool-store.ts';
+import { createFakePoolStore, fakeKnown } from '#test/fakes/pool-store.ts';
 import { fakeOwner } from '#test/fakes/rollout-record.ts';
 import type { Template } from '#src/model/environment.ts';
 import { failsEverywhere } from '#src/failure/codes.ts';
 import { Failure } from '#src/failure/failure.ts';
-import { sandboxId } from '#src/model/ids.ts';
+import { sandboxId, templateDigest } from '#src/model/ids.ts';
 import { rolloutKey, sandboxAddress } from '#src/model/rollout.ts';
 import { LinkError } from '#src/ports/sandbox-link.ts';
-import type { Ticket } from '#src/ports/launch-queue.ts';
+import { fakeJob, fakeLaunch } from '#test/fakes/launch-queue.ts';
 import type { CreateRequest } from '#src/ports/sandbox-provider.ts';
 import type { Identity, PrepareReply, ProbeDepth, ProbeReply } from '#src/protocol/sandboxd/wire.ts';
 import { planPools } from '../plans.ts';
 import { SandboxAccount } from '../sandbox-account.ts';
-import { workOffTicket } from './work-off-ticket.ts';
+import { runLaunch } from './run-launch.ts';
 import { createProvenTemplates } from './start.ts';
 
 const sandbox = sandboxId('sandbox-1');
@@ -37,10 +37,7 @@ const identity: Identity = {
   calls: [],
 };
 
-/** What its reservation says; who is told of it hears it whole. */
-const reservation = { sandbox, template: template.digest, reason: 'waiting', run: 'lab/run-1' } as const;
-
-/** A ticket's world in which everything works, unless a step is replaced. */
+/** A launch's world in which everything works, unless a step is replaced. */
 function world(made = template) {
   const clock = createFakeClock();
   const pool = createFakePoolStore();
@@ -48,13 +45,10 @@ function world(made = template) {
   const log = createFakeLog();
   const metrics = createFakeMetrics();
   const stop = new AbortController();
-  const told: unknown[] = [];
-  const ticket: Ticket = {
-    name: 'ticket',
-    offeredAtMs: 0,
-    reserved: (launch) => void told.push(launch),
+  const told: string[] = [];
+  const job = fakeJob(fakeLaunch(sandbox, { template: made.digest }), {
     stands: (step) => void told.push(step),
-  };
+  });
   const created: CreateRequest[] = [];
   const proven = createProvenTemplates();
   const steps = {
@@ -66,10 +60,9 @@ function world(made = template) {
     prepare: async (): Promise<PrepareReply> => ({ ok: true, durationMs: 1 }),
     probe: async (_depth: ProbeDepth): Promise<ProbeReply> => ({ ok: true, durationMs: 1 }),
   };
-  pool.answers.reservations.set('ticket', reservation);
   const plans = planPools([fakeEnvironment({ template: made })], [], new Map());
-  const run = () =>
-    workOffTicket(
+  const run = (changes: Partial<typeof job> = {}) =>
+    runLaunch(
       {
         pool,
         account,
@@ -78,8 +71,7 @@ function world(made = template) {
         log,
         metrics,
         plans: () => plans,
-        newSandbox: () => sandbox,
-        startBudget: 4,
+        readChosen: async () => undefined,
         proven,
         tokenSha256Of: (one) => `sha of ${one}`,
         provider: { create: (request) => steps.create(request) },
@@ -89,24 +81,46 @@ function world(made = template) {
           probe: (_target, depth) => steps.probe(depth),
         },
       },
-      ticket,
+      { ...job, ...changes },
       stop.signal,
     );
   return { clock, pool, account, metrics, stop, told, created, steps, run };
 }
 
-test('a ticket for which nothing is wanted ends without making anything', async () => {
+const rollout = rolloutKey(fakeOwner());
+
+test.each([
+  ['is being removed', fakeKnown({ phase: 'draining' }), { kind: 'over' }],
+  ['is forgotten', null, { kind: 'over' }],
+  ['is ready', fakeKnown({ owner: rollout }), { kind: 'ready', rollout }],
+])('a launch that comes again and whose sandbox %s makes nothing', async (_what, known, end) => {
   const { pool, run, created, told } = world();
-  pool.answers.reservations.clear();
-  expect(await run()).toEqual({ kind: 'nothing' });
+  if (known !== null) pool.answers.known.set(sandbox, known);
+  expect(await run({ mayBeOver: true })).toEqual(end);
   expect(created).toEqual([]);
   expect(told).toEqual([]);
+});
+
+test('a launch that comes again while its sandbox is starting goes on with it', async () => {
+  const { pool, run, created } = world();
+  pool.answers.known.set(sandbox, fakeKnown({ phase: 'starting' }));
+  expect(await run({ mayBeOver: true })).toEqual({ kind: 'ready', rollout: null });
+  expect(created).toHaveLength(1);
+});
+
+test('a template that this controller does not have is left to others, and not held against the template', async () => {
+  const { pool, run, created, metrics } = world();
+  const launch = fakeLaunch(sandbox, { template: templateDigest('of another') });
+  expect(await run({ launch })).toMatchObject({ kind: 'failed', code: 'provider_unavailable' });
+  expect(pool.failures).toMatchObject([{ sandbox, code: 'provider_unavailable', reason: null }]);
+  expect(created).toEqual([]);
+  expect(metrics.recorded).toEqual([]);
 });
 
 test('a start that passes every step becomes ready under the boot that answered', async () => {
   const { pool, run, created, metrics, told } = world();
   expect(await run()).toEqual({ kind: 'ready', rollout: null });
-  expect(told).toEqual([reservation, 'create', 'running', 'answering', 'prepare', 'probe']);
+  expect(told).toEqual(['create', 'running', 'answering', 'prepare', 'probe']);
   expect(created).toEqual([{ sandbox, template, tokenSha256: 'sha of sandbox-1' }]);
   expect(pool.readied).toEqual([{ sandbox, boot: 'boot-1', address }]);
   expect(metrics.recorded[0]?.values[0]).toEqual({ type: 'warm', result: 'ready' });
@@ -134,7 +148,7 @@ test('a sandboxd that is not up yet is asked again until it answers', async () =
   expect(pool.readied).toHaveLength(1);
 });
 
-test('a sandbox that already works for a rollout is left alone: an earlier holder of the ticket finished it', async () => {
+test('a sandbox that already works for a rollout is left alone: an earlier worker finished it', async () => {
   const { pool, run, steps } = world();
   const owner = { tenant: 't', run: 'r', rollout: 'x', attempt: 1, role: 'policy' };
   steps.identity = () => Promise.resolve({ ...identity, state: 'bound', owner });
@@ -344,7 +358,7 @@ test('what prepares itself is looked over only afterwards', async () => {
   expect(asked).toEqual(['whole', 'brief', 'brief']);
 });
 
-test('a worker that is stopped lets the ticket go to another and reports no failure', async () => {
+test('a worker that is stopped lets the launch go to another and reports no failure', async () => {
   const { pool, run, steps, stop, clock } = world();
   steps.probe = () => new Promise(() => undefined);
   const ended = run();
@@ -355,7 +369,7 @@ test('a worker that is stopped lets the ticket go to another and reports no fail
   expect(clock.sleeping()).toBe(0);
 });
 
-test('when fleet state does not take the ready sandbox, the ticket is given to another worker', async () => {
+test('when fleet state does not take the ready sandbox, the launch is given to another worker', async () => {
   const { pool, run, steps } = world();
   steps.probe = async () => {
     pool.answers.nextError = new Failure('state_unavailable', 'Redis is away');
