@@ -1,6 +1,5 @@
-import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
-import { keptFolder, type KeptLine, readKept } from '#src/adapters/event-log/kept-log.ts';
+import { type KeptLine, readKept } from '#src/adapters/event-log/kept-log.ts';
 import { createHttpJudge } from '#src/adapters/judge-http/http-judge.ts';
 import type { Leaf } from '#src/grading/graders/evaluation.ts';
 import { freshLeaves, needsSandbox } from '#src/model/grader-leaves.ts';
@@ -9,24 +8,32 @@ import { ownerOf, type RolloutKey } from '#src/model/rollout.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { systemRandom } from '#src/platform/random.ts';
 import { CommandError, NotInOrder } from '../command-error.ts';
-import { stateFolderAt } from '../fleet/state-folder.ts';
 import type { HttpClient } from '../gateway/http-client.ts';
 import { show, type Terminal } from '../print/terminal.ts';
 import { eachOf } from '../proving/play.ts';
 import { onSomeFleet } from '../proving/some-fleet.ts';
 import { inOwnRun } from '../proving/stage.ts';
 import { gradeInSandbox } from '../regrade/in-sandbox.ts';
-import { listLeftOut } from '../regrade/left-out.ts';
+import { type LeftOut, listLeftOut } from '../regrade/left-out.ts';
 import { type NewGrader, readNewGrader } from '../regrade/new-grader.ts';
 import { gradeOnFleet, offered } from '../regrade/on-fleet.ts';
-import { describeRegrade, gradeHere, regrade, type Regraded, summaryOf } from '../regrade/regrade.ts';
+import {
+  describeRegrade,
+  gradeHere,
+  regrade,
+  type Regraded,
+  summaryOf,
+  whyNotRegradable,
+} from '../regrade/regrade.ts';
 import type { Outline } from '../stories/outlines.ts';
+import { type KeptSource, type OnUnreadable, openKept } from '../stories/kept-source.ts';
 import { anyTenant, outlining, readLog } from '../stories/read-log.ts';
-import { countOf, type ReadingOptions, withReadingOptions } from './options.ts';
+import { countOf, type ReadingOptions, storeHelp, withReadingOptions } from './options.ts';
 
 type RegradeOptions = ReadingOptions & {
   readonly grader: string;
   readonly kept?: string;
+  readonly store?: string;
   readonly environments: string;
   readonly atOnce: string;
 };
@@ -38,6 +45,7 @@ export function addRegradeCommand(program: Command, terminal: Terminal): void {
     .argument('<run>')
     .requiredOption('--grader <file>', 'YAML with grader: {…}, such as the next version of the environment')
     .option('--kept <folder>', 'folder of kept rollouts (default: that of the fleet on this machine)')
+    .option('--store <place>', storeHelp)
     .option(
       '--environments <folder>',
       'folder of environment files, for a fleet that is started',
@@ -46,30 +54,39 @@ export function addRegradeCommand(program: Command, terminal: Terminal): void {
     .option('--at-once <rollouts>', 'rollouts at the same time', '8')
     .addHelpText(
       'after',
-      '\nAn environment with keep: graded keeps its graded rollouts. No stored score changes. Secrets of judges are read from\nCORRAL_SECRET_NAME. Only command graders need a fleet. Such a grader must read $CORRAL_ROLLOUT alone, or have\ngrade_in: fresh and name kept artifacts; then <file> is an environment that the fleet offers.',
+      '\nAn environment with keep: graded keeps its graded rollouts. No stored score changes. A grader that reads what calls said does not get a\nrollout with a text that is cut or missing: it is listed as not regradable. Secrets of judges are read from\nCORRAL_SECRET_NAME. Only command graders need a fleet. Such a grader must read $CORRAL_ROLLOUT alone, or have\ngrade_in: fresh and name kept artifacts; then <file> is an environment that the fleet offers.',
     );
   withReadingOptions(command).action(async (run: string, options: RegradeOptions) => {
     const newer = readNewGrader(options.grader);
-    const folder = options.kept ?? keptFolder(stateFolderAt(options.state).events);
-    await mustHave(run, folder);
+    const source = openKept(options, process.env);
+    const unreadable = new Set<string>();
+    const read = (name: string, why: string) => void unreadable.add(`${name}: ${why}`);
+    await mustHave(run, source);
     const logged = await readOutlines(run, options, terminal);
     const voided = new Set(logged.filter(({ voidReason }) => voidReason !== null).map(({ key }) => key));
     const graded = new Set<RolloutKey>();
     let keptButVoided = 0;
-    const kept = keptOf(run, folder, ({ key }) => {
-      if (voided.has(key)) keptButVoided += 1;
-      else graded.add(key);
-      return !voided.has(key);
+    const cut: LeftOut[] = [];
+    const kept = keptOf(run, source, read, (one) => {
+      if (voided.has(one.key)) {
+        keptButVoided += 1;
+        return false;
+      }
+      graded.add(one.key);
+      const why = whyNotRegradable(newer.grader, one);
+      if (why !== null) cut.push({ rollout: ownerOf(one.key).rollout, reason: 'not_regradable', why });
+      return why === null;
     });
     const regraded = needsSandbox(newer.grader)
       ? await onSomeFleet(options, undefined, terminal, (connection) =>
           inOwnRun(connection, 'regrade', (client, own) => gradeAll(newer, kept, options, { client, own })),
         )
       : await gradeAll(newer, kept, options, null);
+    for (const each of unreadable) terminal.remark(`${each}; what is in it is not graded again`);
     const rollouts = regraded.toSorted((one, other) => one.graded_at_ms - other.graded_at_ms);
     const summary = summaryOf(rollouts, keptButVoided);
-    const ok = summary.regraded === summary.rollouts;
-    const left_out = listLeftOut(logged, graded, rollouts);
+    const ok = summary.regraded === summary.rollouts && unreadable.size === 0 && cut.length === 0;
+    const left_out = [...cut, ...listLeftOut(logged, graded, rollouts)];
     const report = { run, grader: options.grader, ok, summary, rollouts, left_out };
     show(terminal, options.json, report, (data) => describeRegrade(data, terminal.width));
     if (!ok) throw new NotInOrder();
@@ -77,20 +94,23 @@ export function addRegradeCommand(program: Command, terminal: Terminal): void {
 }
 
 /** Before a fleet is started for nothing. */
-async function mustHave(run: string, folder: string): Promise<void> {
-  const next = 'write keep: graded into its environment and play it again, or name the folder with --kept';
-  if (!existsSync(folder)) throw new CommandError(`there is no folder ${folder}`, 'yours', next);
-  for await (const _kept of keptOf(run, folder)) return;
-  throw new CommandError(`no rollout of run ${run} is kept in ${folder}`, 'yours', next);
+async function mustHave(run: string, source: KeptSource): Promise<void> {
+  const next =
+    'write keep: graded into its environment and play it again, or name the place with --kept or --store';
+  if (!source.isThere) throw new CommandError(`there is no folder ${source.place}`, 'yours', next);
+  for await (const _kept of keptOf(run, source, () => undefined)) return;
+  throw new CommandError(`no rollout of run ${run} is kept in ${source.place}`, 'yours', next);
 }
 
 /** One at a time: with their artifacts all of a run may be more than memory holds. */
 async function* keptOf(
   run: string,
-  folder: string,
+  source: KeptSource,
+  onUnreadable: OnUnreadable,
   isWanted: (kept: KeptLine) => boolean = () => true,
 ): AsyncGenerator<KeptLine> {
-  for await (const kept of readKept(folder)) if (ownerOf(kept.key).run === run && isWanted(kept)) yield kept;
+  for await (const kept of readKept(source.lines(runId(run), null, onUnreadable)))
+    if (ownerOf(kept.key).run === run && isWanted(kept)) yield kept;
 }
 
 /** The run as the event log has it. */

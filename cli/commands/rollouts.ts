@@ -9,9 +9,8 @@ import { askNative, type HttpClient, NotKnown } from '../gateway/http-client.ts'
 import { score } from '../print/amounts.ts';
 import { table } from '../print/table.ts';
 import { show, type Terminal } from '../print/terminal.ts';
-import { keptFolder } from '#src/adapters/event-log/kept-log.ts';
-import { stateFolderAt } from '../fleet/state-folder.ts';
 import { describeTexts, readStoryTexts } from '../stories/call-texts.ts';
+import { openKept } from '../stories/kept-source.ts';
 import { describeStory } from '../stories/describe-story.ts';
 import { lookUp } from '../stories/look-up.ts';
 import {
@@ -23,7 +22,7 @@ import {
 } from '../stories/outlines.ts';
 import { anyTenant, outlinesInFolder, outlining, readLog, tellingStories } from '../stories/read-log.ts';
 import { storyOfAnswer, withLog } from '../stories/rollout-sources.ts';
-import { eventsHelp, type ReadingOptions, withReadingOptions } from './options.ts';
+import { eventsHelp, storeHelp, type ReadingOptions, withReadingOptions } from './options.ts';
 
 type RolloutsOptions = ReadingOptions & {
   readonly verdict?: 'scorable' | 'discard';
@@ -132,6 +131,7 @@ type RolloutOptions = ReadingOptions & {
   readonly events?: string;
   readonly texts: boolean;
   readonly kept?: string;
+  readonly store?: string;
 };
 
 export function addRolloutCommand(program: Command, terminal: Terminal): void {
@@ -143,7 +143,8 @@ export function addRolloutCommand(program: Command, terminal: Terminal): void {
     .option('--attempt <number>', 'which attempt (default: the newest)')
     .option('--events <file>', eventsHelp)
     .option('--texts', 'also print what its calls asked and returned, if its environment has keep', false)
-    .option('--kept <folder>', 'folder of these texts (default: that of the fleet on this machine)');
+    .option('--kept <folder>', 'folder of these texts (default: that of the fleet on this machine)')
+    .option('--store <place>', storeHelp);
   withReadingOptions(command).action(async (id: string, options: RolloutOptions) => {
     const wanted = anyTenant(options.run === undefined ? null : runId(options.run), rolloutId(id));
     const log = await readLog(options, wanted, process.env, tellingStories);
@@ -153,10 +154,7 @@ export function addRolloutCommand(program: Command, terminal: Terminal): void {
       show(terminal, options.json, story, (shown) => describeStory(shown, terminal.width));
       return;
     }
-    const texts = await readStoryTexts(
-      story,
-      options.kept ?? keptFolder(stateFolderAt(options.state).events),
-    );
+    const texts = await readStoryTexts(story, openKept(options, process.env));
     show(
       terminal,
       options.json,

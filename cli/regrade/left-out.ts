@@ -11,8 +11,8 @@ export type Attempted = {
 /** A rollout of the run that neither mean counts. */
 export type LeftOut = {
   readonly rollout: string;
-  readonly reason: 'voided' | 'discarded' | 'not_graded' | 'not_kept' | 'no_new_score';
-  /** The caller's reason, the code of the discard, or what the newer grader failed with. */
+  readonly reason: 'voided' | 'discarded' | 'not_graded' | 'not_kept' | 'not_regradable' | 'no_new_score';
+  /** The caller's reason, the code of the discard, which texts are not whole, or what the newer grader failed with. */
   readonly why: string | null;
 };
 
@@ -55,6 +55,7 @@ const sentences: Readonly<Record<LeftOut['reason'], string>> = {
   discarded: 'discarded',
   not_graded: 'has no score',
   not_kept: 'scored, and not kept',
+  not_regradable: 'not regradable',
   no_new_score: 'no new score',
 };
 

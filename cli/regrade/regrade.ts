@@ -5,6 +5,7 @@ import { evaluate } from '#src/grading/graders/evaluate.ts';
 import type { CommandGrade, GradingContext, Leaf } from '#src/grading/graders/evaluation.ts';
 import { type Costs, noStory, type Story, type StoryCall, writtenStory } from '#src/grading/story.ts';
 import { reasonsIn } from '#src/grading/told-why.ts';
+import { readsCalls } from '#src/model/grader-leaves.ts';
 import type { Grader } from '#src/model/grader.ts';
 import { ownerOf } from '#src/model/rollout.ts';
 import type { PartReason } from '#src/ports/event-log.ts';
@@ -59,6 +60,18 @@ export async function regrade(kept: KeptLine, grade: () => Promise<NewScore>): P
         : `${asFailure(thrown).code}: ${asFailure(thrown).message}`;
     return { ...about, new: null, why, parts: [] };
   }
+}
+
+/**
+ * Null: it can be graded again. Half of what a call said would be graded as the whole, so a grader that reads what calls said does
+ * not get a rollout in which a text was cut, or is missing.
+ */
+export function whyNotRegradable(grader: Grader, { rollout: { calls, missing } }: KeptLine): string | null {
+  if (!readsCalls(grader)) return null;
+  const lost = calls.filter(({ output, output_characters }) => output === null && output_characters > 0);
+  const outputs = missing.outputs + lost.length;
+  if (missing.arguments + outputs === 0) return null;
+  return `the grader reads what calls said, and ${missing.arguments} arguments and ${outputs} outputs are cut or missing`;
 }
 
 /** By the very graders that gateways run. */

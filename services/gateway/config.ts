@@ -1,3 +1,4 @@
+import { openObjectStore } from '#src/adapters/object-store/open-store.ts';
 import type { MachineAmounts } from '#src/model/amounts.ts';
 import { type ConfigReader, readConfig, type Variables } from '#src/platform/config.ts';
 import {
@@ -13,6 +14,7 @@ import { readTimings } from '#src/platform/timing-settings.ts';
 import type { PoolOverrides } from '#src/model/pool-places.ts';
 import type { Timings } from '#src/model/timings.ts';
 import { readTraceSettings, type TraceSettings } from '#src/platform/trace-settings.ts';
+import { readTrajectorySettings, type TrajectorySettings } from '#src/platform/trajectory-settings.ts';
 import type { LogLevel } from '#src/ports/log.ts';
 import type { OuterDoorSettings } from './http/outer-door.ts';
 
@@ -41,6 +43,8 @@ export type GatewayConfig = {
   /** Opens everything from this very machine; null: there is none. */
   readonly developmentKey: string | null;
   readonly eventLog: EventLogSettings;
+  /** Where kept rollouts and call texts go in addition to the event log's folder; null: nowhere. */
+  readonly trajectories: TrajectorySettings | null;
   readonly maxFileBytes: number;
   readonly maxTenantRowBytes: number;
   readonly maxHeldRequests: number;
@@ -124,7 +128,21 @@ function readPlaces(reader: ConfigReader) {
     fleetKeyFile: reader.text('CORRAL_FLEET_KEY_FILE', { purpose: 'the file with the fleet key' }),
     ...readMachine(reader),
     eventLog: readEventLogSettings(reader),
+    trajectories: readTrajectories(reader),
   };
+}
+
+/** Its mistakes are found at the start, and no store is asked then: one that is away must not stop a gateway. */
+function readTrajectories(reader: ConfigReader): TrajectorySettings | null {
+  const settings = readTrajectorySettings(reader);
+  if (settings === null) return null;
+  try {
+    openObjectStore(settings.place, settings.variables);
+    return settings;
+  } catch (error) {
+    reader.mistake(`CORRAL_TRAJECTORIES: ${error instanceof Error ? error.message : String(error)}`);
+    return null;
+  }
 }
 
 function readMachine(reader: ConfigReader) {

@@ -18,6 +18,7 @@ import { systemRandom } from '#src/platform/random.ts';
 import type { Log } from '#src/ports/log.ts';
 import type { GatewayConfig } from './config.ts';
 import { createKeyDoubt } from './key-doubt.ts';
+import { wireTrajectories } from './trajectories-wiring.ts';
 import { traceparentHere } from './traced.ts';
 
 /** Redis answers in well under a millisecond; seconds mean that it does not. */
@@ -68,10 +69,12 @@ export async function openWorld(config: GatewayConfig, log: Log, prometheus: See
     onWritten: prometheus.logs.written('events'),
     ...system,
   });
+  const trajectories = wireTrajectories(config.trajectories, { ...system, log, logs: prometheus.logs });
   const kept = createKeptLog({
     ...config.eventLog,
     process: 'gateway',
     log,
+    also: trajectories.add,
     onDropped: prometheus.logs.keptDropped,
     onWritten: prometheus.logs.written('kept'),
     ...system,
@@ -97,7 +100,7 @@ export async function openWorld(config: GatewayConfig, log: Log, prometheus: See
   const tracer = await openTracer(config.traces, { service: 'corral-gateway', fleet: config.fleet }, log);
   const node = config.nodeSocket === null ? null : nodeOf(config.nodeSocket);
   const close = async (): Promise<void> => {
-    await Promise.all([events.flush(), kept.flush(), tracer.close()]);
+    await Promise.all([events.flush(), kept.flush(), trajectories.close(), tracer.close()]);
     await Promise.all([
       link.close(),
       judge.close(),

@@ -26,7 +26,7 @@ export function graderLeaves(grader: Grader): readonly GraderLeaf[] {
 }
 
 /** Whether some part looks at what the rollout's calls said. */
-const readsCalls = (grader: Grader): boolean =>
+export const readsCalls = (grader: Grader): boolean =>
   graderLeaves(grader).some(
     (leaf) =>
       leaf.kind === 'calls' ||

@@ -48,6 +48,7 @@ export type Retried =
   | 'graderSilence'
   | 'forgottenTurn'
   | 'judge'
+  | 'trajectory'
   | 'creation'
   | 'firstAnswer'
   | 'recoveredSandbox'
@@ -312,6 +313,16 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
     pauses: { firstMs: 500, factor: 2, longestMs: 30_000 },
     withinMs: always,
     by: ['src/adapters/judge-http/http-judge.ts'],
+  },
+  trajectory: {
+    what: 'storing a segment of trajectories',
+    on: 'every failure of the folder or of S3',
+    until: '60 s and 5 tries; then its lines are counted as lost',
+    again: () => true,
+    mostTries: 5,
+    pauses: { firstMs: 500, factor: 3, longestMs: 10_000 },
+    withinMs: 60_000,
+    by: ['src/adapters/trajectories/trajectory-log.ts'],
   },
   creation: {
     what: 'creating a sandbox',

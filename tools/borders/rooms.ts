@@ -155,6 +155,8 @@ export const rooms: readonly Room[] = [
   adapter('judge-http', 'undici'),
   adapter('event-log', 'typebox', 'undici'),
   adapter('event-index', 'typebox'),
+  adapter('object-store', 'aws4fetch'),
+  adapter('trajectories', 'typebox'),
   adapter('prometheus', 'prom-client'),
   adapter(
     'opentelemetry',
@@ -247,6 +249,8 @@ export const rooms: readonly Room[] = [
       'src/reports/',
       'src/adapters/event-log/',
       'src/adapters/event-index/',
+      'src/adapters/object-store/',
+      'src/adapters/trajectories/',
       // A rollout that was kept is graded again by the same graders, and by the same judges.
       'src/grading/',
       'src/adapters/judge-http/',

@@ -190,6 +190,15 @@ const values = strict({
     sizeLimit: text,
     existingClaim: text,
   }),
+  trajectories: strict({
+    place: text,
+    keepDays: Type.Integer({ minimum: 1, maximum: 3650 }),
+    maxBytes: orDefault(count),
+    region: text,
+    endpoint: text,
+    credentialsSecret: text,
+    existingClaim: text,
+  }),
   serviceAccount: strict({ annotations: texts }),
   podLabels: texts,
   networkPolicy: strict({

@@ -51,6 +51,7 @@ const partOf: Readonly<Record<Retried, Part>> = {
   graderSilence: 'grade',
   forgottenTurn: 'grade',
   judge: 'grade',
+  trajectory: 'fleet',
   creation: 'fleet',
   firstAnswer: 'fleet',
   recoveredSandbox: 'fleet',

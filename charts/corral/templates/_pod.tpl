@@ -185,3 +185,29 @@ livenessProbe:
   periodSeconds: 10
   failureThreshold: 6
 {{- end -}}
+
+{{/* Where gateways store kept rollouts and texts of calls; nothing without a place. */}}
+{{- define "corral.trajectoriesEnv" -}}
+{{- with .Values.trajectories }}
+{{- $place := .place | default (ternary "/var/lib/corral/trajectories" "" (ne .existingClaim "")) }}
+{{- if $place }}
+- { name: CORRAL_TRAJECTORIES, value: {{ $place | quote }} }
+- { name: CORRAL_TRAJECTORY_KEEP_DAYS, value: {{ .keepDays | quote }} }
+{{- with .maxBytes }}
+- { name: CORRAL_TRAJECTORY_MAX_BYTES, value: {{ int64 . | quote }} }
+{{- end }}
+{{- with .region }}
+- { name: AWS_REGION, value: {{ . | quote }} }
+{{- end }}
+{{- with .endpoint }}
+- { name: AWS_ENDPOINT_URL_S3, value: {{ . | quote }} }
+{{- end }}
+{{- with .credentialsSecret }}
+- name: AWS_ACCESS_KEY_ID
+  valueFrom: { secretKeyRef: { name: {{ . | quote }}, key: AWS_ACCESS_KEY_ID } }
+- name: AWS_SECRET_ACCESS_KEY
+  valueFrom: { secretKeyRef: { name: {{ . | quote }}, key: AWS_SECRET_ACCESS_KEY } }
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end -}}

@@ -8,7 +8,7 @@ import { rolloutKey } from '#src/model/rollout.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { systemRandom } from '#src/platform/random.ts';
 import type { KeptCallText, KeptRollout } from '#src/ports/kept-rollouts.ts';
-import { createKeptLog, keptFolder, readCallTexts, readKept } from './kept-log.ts';
+import { createKeptLog, keptFolder, keptLines, readCallTexts, readKept } from './kept-log.ts';
 
 let folder: string;
 beforeEach(async () => {
@@ -56,9 +56,11 @@ test('call texts come back for their rollout alone, and are no graded rollouts',
   kept.keepText(textOf('a', 'one\n\u001B[2J'));
   kept.keepText(textOf('b', 'two'));
   await kept.flush();
-  const texts = await Array.fromAsync(readCallTexts(keptFolder(folder), rolloutId('a')));
+  const texts = await Array.fromAsync(
+    readCallTexts(keptLines(keptFolder(folder), true), '/a/', ({ rollout }) => rollout === 'a'),
+  );
   expect(texts).toMatchObject([{ call: 'c1', output: { text: 'one\n\u001B[2J' } }]);
-  expect(await Array.fromAsync(readKept(keptFolder(folder)))).toEqual([]);
+  expect(await Array.fromAsync(readKept(keptLines(keptFolder(folder))))).toEqual([]);
   expect(counted.written).toBeGreaterThan(100);
 });
 
@@ -84,7 +86,7 @@ const rolloutOf = (name: string): KeptRollout => ({
 
 const gradedNames = async () => {
   const names: string[] = [];
-  for await (const { rollout } of readKept(keptFolder(folder))) names.push(rollout.rollout);
+  for await (const { rollout } of readKept(keptLines(keptFolder(folder)))) names.push(rollout.rollout);
   return names.toSorted();
 };
 

@@ -5,8 +5,7 @@ import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { Json } from '#src/model/grader.ts';
 import type { Outcome } from '#src/model/outcome.ts';
-import type { RolloutId } from '#src/model/ids.ts';
-import { ownerOf, type RolloutKey } from '#src/model/rollout.ts';
+import { type Owner, ownerOf, type RolloutKey } from '#src/model/rollout.ts';
 import { visibleLine } from '#src/model/visible-text.ts';
 import {
   type KeepCallText,
@@ -16,7 +15,7 @@ import {
 } from '#src/ports/kept-rollouts.ts';
 import { parseJson, splitLines } from './event-lines.ts';
 import type { EventLogOptions } from './event-log.ts';
-import { gather } from './gather.ts';
+import { gather, type Gathered } from './gather.ts';
 import { bytesIn, createFolderWriter, makeRoom, parseFileName } from './log-folder.ts';
 
 /** Below the event log's folder: whoever searches that does not come here, of this version or of another. */
@@ -34,8 +33,10 @@ const textBufferBytes = 16 * mebibyte;
 const longestLine = 8 * mebibyte + mostKeptCharacters;
 
 type KeptLogOptions = Omit<EventLogOptions, 'folder' | 'stdout' | 'maxFileBytes' | 'maxBufferedBytes'> & {
-  /** Of the event log; null: nothing is kept. */
+  /** Of the event log; null: nothing is kept there. */
   readonly folder: string | null;
+  /** Gets every line with its newline, too; default: it is kept in the folder alone. */
+  readonly also?: (line: string, key: RolloutKey) => void;
 };
 
 /** Earlier releases wrote call texts between graded rollouts, in the same files. */
@@ -51,23 +52,30 @@ export function createKeptLog(given: KeptLogOptions): {
   readonly keepText: KeepCallText;
   readonly flush: () => Promise<void>;
 } {
-  const { folder, maxBytes = Number.POSITIVE_INFINITY, keepDays = 14, clock, log, onDropped } = given;
-  if (folder === null)
-    return { keep: () => undefined, keepText: () => undefined, flush: () => Promise.resolve() };
-  const { rollouts, texts } = sharesOf({ ...given, keepDays }, keptFolder(folder), maxBytes);
-  const counting = { clock, log, onDropped };
-  const lines = gather(createFolderWriter(rollouts), { ...counting, maxBufferedBytes: rolloutBufferBytes });
-  const callLines = gather(createFolderWriter(texts), { ...counting, maxBufferedBytes: textBufferBytes });
+  const { folder, also = () => undefined } = given;
+  const files = folder === null ? null : filesIn(folder, given);
+  const add = (to: Gathered | undefined, text: string, key: RolloutKey): void => {
+    const line = `${visibleLine(text)}\n`;
+    to?.add(line, key);
+    also(line, key);
+  };
   return {
     keep: ({ document, artifacts, ...told }) => {
       const taken = artifacts === undefined ? '' : `,"artifacts":${artifacts}`;
-      const line = `${JSON.stringify(told).slice(0, -1)}${taken},"rollout":${document}}`;
-      lines.add(`${visibleLine(line)}\n`, told.key);
+      const text = `${JSON.stringify(told).slice(0, -1)}${taken},"rollout":${document}}`;
+      add(files?.rollouts, text, told.key);
     },
-    keepText: (text) =>
-      callLines.add(`${visibleLine(JSON.stringify({ kind: callTextKind, ...text }))}\n`, text.key),
-    flush: async () => void (await Promise.all([lines.flush(), callLines.flush()])),
+    keepText: (text) => add(files?.texts, JSON.stringify({ kind: callTextKind, ...text }), text.key),
+    flush: async () => void (await Promise.all([files?.rollouts.flush(), files?.texts.flush()])),
   };
+}
+
+function filesIn(folder: string, given: KeptLogOptions) {
+  const { maxBytes = Number.POSITIVE_INFINITY, keepDays = 14, clock, log, onDropped } = given;
+  const { rollouts, texts } = sharesOf({ ...given, keepDays }, keptFolder(folder), maxBytes);
+  const gathered = (where: Parameters<typeof createFolderWriter>[0], maxBufferedBytes: number) =>
+    gather(createFolderWriter(where), { clock, log, onDropped, maxBufferedBytes });
+  return { rollouts: gathered(rollouts, rolloutBufferBytes), texts: gathered(texts, textBufferBytes) };
 }
 
 type WriterOptions = Omit<Parameters<typeof createFolderWriter>[0], 'folder' | 'maxFileBytes' | 'keepBytes'>;
@@ -186,16 +194,23 @@ export type KeptCall = Static<typeof KeptCall>;
 
 const check = Compile(KeptLine);
 
-/** Graded rollouts of a folder, in no order; a line that a crash cut off is skipped. */
-export async function* readKept(folder: string): AsyncGenerator<KeptLine> {
-  for await (const line of keptLines(folder)) {
+/** Graded rollouts among kept lines, in no order; a line that a crash cut off is skipped. */
+export async function* readKept(lines: AsyncIterable<string>): AsyncGenerator<KeptLine> {
+  for await (const line of lines) {
     if (line.startsWith(callTextStart)) continue;
     const kept = parseJson(line);
     if (check.Check(kept)) yield kept;
   }
 }
 
-async function* keptLines(folder: string): AsyncGenerator<string> {
+/** The lines that are kept in a folder: those of graded rollouts, or call texts first. */
+export async function* keptLines(folder: string, withTexts = false): AsyncGenerator<string> {
+  const texts = textsFolder(folder);
+  if (withTexts && existsSync(texts)) yield* linesIn(texts);
+  yield* linesIn(folder);
+}
+
+async function* linesIn(folder: string): AsyncGenerator<string> {
   const names = (await readdir(folder)).filter((name) => parseFileName(name) !== null);
   for (const name of names.toSorted()) {
     const bytes = createReadStream(join(folder, name)) as AsyncIterable<Uint8Array>;
@@ -218,21 +233,18 @@ const textCheck = Compile(CallTextLine);
 /** What one call asked for and returned, as far as it was kept. */
 export type CallText = Pick<Static<typeof CallTextLine>, 'key' | 'call' | 'tool' | 'arguments' | 'output'>;
 
-/** Call texts of the rollouts with this id, in no order: from their own lines, and from those of graded rollouts. */
-export async function* readCallTexts(folder: string, rollout: RolloutId): AsyncGenerator<CallText> {
-  const mark = `/${encodeURIComponent(rollout)}/`;
-  for await (const line of linesWithTexts(folder)) {
+/** Call texts of these rollouts, in no order: from their own lines, and from those of graded rollouts. `mark`: in every line of one. */
+export async function* readCallTexts(
+  lines: AsyncIterable<string>,
+  mark: string,
+  isWanted: (owner: Owner) => boolean,
+): AsyncGenerator<CallText> {
+  for await (const line of lines) {
     if (!line.includes(mark)) continue;
     const kept = parseJson(line);
-    if (textCheck.Check(kept) && ownerOf(kept.key).rollout === rollout) yield kept;
-    if (check.Check(kept) && ownerOf(kept.key).rollout === rollout) yield* textsOfKept(kept);
+    if (textCheck.Check(kept) && isWanted(ownerOf(kept.key))) yield kept;
+    if (check.Check(kept) && isWanted(ownerOf(kept.key))) yield* textsOfKept(kept);
   }
-}
-
-async function* linesWithTexts(folder: string): AsyncGenerator<string> {
-  const texts = textsFolder(folder);
-  if (existsSync(texts)) yield* keptLines(texts);
-  yield* keptLines(folder);
 }
 
 function* textsOfKept({ key, rollout: { calls } }: KeptLine): Generator<CallText> {

@@ -52,6 +52,9 @@ export type LogMetrics = {
   readonly limited: (logs: readonly LogName[], bytes: number) => void;
   /** Counts lines of kept rollouts and call texts that were lost. */
   readonly keptDropped: (lines: number) => void;
+  /** Counts lines of trajectories that were lost, and bytes that their store has. */
+  readonly trajectoriesDropped: (lines: number) => void;
+  readonly trajectoriesWritten: (bytes: number) => void;
 };
 
 /** How fast logs fill, so that an operator knows how long a line stays. */
@@ -62,6 +65,8 @@ export function logMetrics({ count, set }: Instruments): LogMetrics {
       for (const log of logs) set('corral_event_log_limit_bytes', { log }, bytes);
     },
     keptDropped: (lines) => count('corral_kept_lines_dropped_total', {}, lines),
+    trajectoriesDropped: (lines) => count('corral_trajectory_lines_dropped_total', {}, lines),
+    trajectoriesWritten: (bytes) => count('corral_trajectory_written_bytes_total', {}, bytes),
   };
 }
 

@@ -142,6 +142,17 @@ export const machineryAlerts = {
     description:
       'The disk or the reader of the event log is too slow or full. Rollouts are not affected, but their timelines have gaps.',
   },
+  TrajectoriesDropped: {
+    severity: 'warning',
+    blame: 'infrastructure',
+    expr: `${countOf(of('corral_trajectory_lines_dropped_total'), '15m', 'pod')} > 0`,
+    for: '0s',
+    when: 'any kept rollout or text of a call was lost on its way to the trajectory store within 15 min',
+    summary:
+      '{{ $value }} lines of {{ $labels.pod }} (fleet {{ $labels.fleet }}) are not in the trajectory store',
+    description:
+      'The trajectory store is unreachable, full or too slow. Calls and scores are not affected, but regrading from the store misses rollouts.',
+  },
   LogTooShort: {
     severity: 'warning',
     blame: 'infrastructure',

@@ -77,6 +77,20 @@ export const toldByBoth = {
     labels: [],
     fromStart: [{}],
   },
+  corral_trajectory_lines_dropped_total: {
+    ...both,
+    kind: 'counter',
+    help: 'Kept rollouts and call texts that are not in the trajectory store, because it is unreachable, full or too slow',
+    labels: [],
+    fromStart: [{}],
+  },
+  corral_trajectory_written_bytes_total: {
+    ...both,
+    kind: 'counter',
+    help: 'Compressed bytes of trajectories that this process put into the trajectory store',
+    labels: [],
+    fromStart: [{}],
+  },
   corral_event_log_written_bytes_total: {
     ...both,
     kind: 'counter',

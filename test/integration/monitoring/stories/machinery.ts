@@ -20,6 +20,7 @@ const inForce = (pod: string, digest: string) =>
   `corral_environments_in_force{pod="${pod}",digest="${digest}"}`;
 const refusals = 'corral_gateway_key_refusals{pod="g1"}';
 const dropped = 'corral_events_dropped_total{pod="g1"}';
+const notStored = 'corral_trajectory_lines_dropped_total{pod="g1"}';
 const keptWritten = 'corral_event_log_written_bytes_total{pod="g1",log="kept"}';
 const keptLimit = 'corral_event_log_limit_bytes{pod="g1",log="kept"}';
 
@@ -375,6 +376,25 @@ export const machineryStories = {
       {
         when: 'none was dropped for a quarter of an hour',
         series: { [dropped]: '0x4 7x50' },
+        firesAt: '6m',
+        goneAt: '18m',
+      },
+    ],
+  },
+  TrajectoriesDropped: {
+    fires: [
+      {
+        when: 'a gateway gives up a segment of nine lines',
+        series: { [notStored]: '0x10 9x20' },
+        at: '6m',
+        told: { labels: { pod: 'g1' }, summary: '9 lines of g1 (fleet lab) are not in the trajectory store' },
+      },
+    ],
+    silent: [{ when: 'it gave one up yesterday', series: { [notStored]: '9x40' }, at: '18m' }],
+    resolves: [
+      {
+        when: 'every segment was stored for a quarter of an hour',
+        series: { [notStored]: '0x4 9x50' },
         firesAt: '6m',
         goneAt: '18m',
       },

@@ -1,0 +1,50 @@
+import { openObjectStore } from '#src/adapters/object-store/open-store.ts';
+import type { GatewayPrometheus } from '#src/adapters/prometheus/gateway-prometheus.ts';
+import { removeOld } from '#src/adapters/trajectories/retention.ts';
+import { createTrajectoryLog, type TrajectoryLog } from '#src/adapters/trajectories/trajectory-log.ts';
+import { every } from '#src/platform/every.ts';
+import { errorFields } from '#src/platform/logging.ts';
+import type { TrajectorySettings } from '#src/platform/trajectory-settings.ts';
+import type { Clock } from '#src/ports/clock.ts';
+import type { Log } from '#src/ports/log.ts';
+import type { Random } from '#src/ports/random.ts';
+
+type Deps = {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly logs: GatewayPrometheus['logs'];
+};
+
+/** Every gateway looks for what is too old: what another one removed is no error. */
+const retentionMs = 6 * 60 * 60 * 1000;
+/** A store that is away must not hold up a gateway that ends; what it lacks then is logged. */
+const lastWordMs = 10_000;
+
+/** Kept lines go to the trajectory store, too, and old ones leave it. Null settings: there is no store. */
+export function wireTrajectories(
+  settings: TrajectorySettings | null,
+  { clock, random, log, logs }: Deps,
+): Pick<TrajectoryLog, 'add'> & { close(): Promise<void> } {
+  if (settings === null) return { add: () => undefined, close: () => Promise.resolve() };
+  const store = openObjectStore(settings.place, settings.variables);
+  const { trajectoriesDropped: onDropped, trajectoriesWritten: onWritten } = logs;
+  const written = createTrajectoryLog({ store, clock, random, log, onDropped, onWritten });
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const onError = (error: unknown) =>
+    log.warn('old trajectories could not be removed', { place: store.place, ...errorFields(error) });
+  const retention = every({ intervalMs: retentionMs, clock, signal, onError }, async () => {
+    const removed = await removeOld(store, settings, clock.nowMs());
+    if (removed.objects > 0) log.info('old trajectories removed', { place: store.place, ...removed });
+  });
+  return {
+    add: (line, key) => written.add(line, key),
+    close: async () => {
+      stopping.abort();
+      const stored = Promise.all([written.flush(), retention.done]).then(() => true);
+      const isStored = await Promise.race([stored, clock.sleep(lastWordMs).then(() => false)]);
+      if (!isStored) log.error('the last trajectories are not stored', { place: store.place });
+    },
+  };
+}

@@ -1,0 +1,51 @@
+import type { ObjectStore, StoredObject } from '#src/ports/object-store.ts';
+import { parseName } from './segment-names.ts';
+
+export type Retention = {
+  readonly keepDays: number;
+  /** Of all trajectories together; null: no limit but the days. */
+  readonly maxBytes: number | null;
+};
+
+export type Removed = { readonly objects: number; readonly bytes: number };
+
+const dayMs = 24 * 60 * 60 * 1000;
+
+/** Removes what is older than the days, and then whole runs, the one first that was written longest ago, until the rest has room. */
+export async function removeOld(
+  store: ObjectStore,
+  { keepDays, maxBytes }: Retention,
+  nowMs: number,
+): Promise<Removed> {
+  const oldest = new Date(nowMs - keepDays * dayMs).toISOString().slice(0, 10);
+  const removed = { objects: 0, bytes: 0 };
+  const runs: Runs = new Map();
+  const remove = async (object: StoredObject) => {
+    await store.remove(object.name);
+    removed.objects += 1;
+    removed.bytes += object.bytes;
+  };
+  for await (const object of store.list('')) {
+    const parsed = parseName(object.name);
+    if (parsed === null) continue;
+    if (parsed.day < oldest) await remove(object);
+    else note(runs, parsed.run, object);
+  }
+  let bytes = [...runs.values()].reduce((sum, run) => sum + run.bytes, 0);
+  for (const run of [...runs.values()].toSorted((a, b) => a.writtenAtMs - b.writtenAtMs)) {
+    if (maxBytes === null || bytes <= maxBytes) break;
+    for (const object of run.objects) await remove(object);
+    bytes -= run.bytes;
+  }
+  return removed;
+}
+
+type Runs = Map<string, { bytes: number; writtenAtMs: number; readonly objects: StoredObject[] }>;
+
+function note(runs: Runs, run: string, object: StoredObject): void {
+  const known = runs.get(run) ?? { bytes: 0, writtenAtMs: 0, objects: [] };
+  runs.set(run, known);
+  known.bytes += object.bytes;
+  known.writtenAtMs = Math.max(known.writtenAtMs, object.writtenAtMs);
+  known.objects.push(object);
+}
