@@ -8,13 +8,14 @@ import { Binding } from './binding.ts';
 import { Journal } from './calls/journal.ts';
 import { Outputs } from './calls/answer.ts';
 import { BackgroundTime, momentNow } from './calls/background-time.ts';
+import { DiskBetweenCalls } from './calls/node-disk.ts';
 import { callStarter } from './calls/start-call.ts';
 import { monotonicMs } from './clock.ts';
 import { starvationOf } from './command/starvation.ts';
 import type { Config } from './config.ts';
 import { Turns } from './grading/turns.ts';
 import { Leaders } from './processes/leaders.ts';
-import { sweepAll } from './processes/sweep.ts';
+import { hasLife, sweepAll } from './processes/sweep.ts';
 import { Uploads } from './uploads.ts';
 import { isolationOf } from './users.ts';
 
@@ -47,6 +48,7 @@ export type Daemon = {
   readonly background: BackgroundTime;
   /** Folders in which a policy's changes were put for a grader. */
   readonly changed: Set<string>;
+  readonly betweenCalls: DiskBetweenCalls;
 } & Around;
 
 /** What a daemon does beyond its own state. */
@@ -70,7 +72,8 @@ export function createDaemon(config: Config, env: NodeJS.ProcessEnv, boot: strin
   const lifeLeftMs = () => binding.expiresInMs(monotonicMs()) ?? Infinity;
   const starvation = starvationOf(config);
   const grounds = { config, env, leaders, starvation, changed };
-  const starter = callStarter({ ...grounds, lifeLeftMs }, turns, outputs, background);
+  const betweenCalls = new DiskBetweenCalls(config, () => hasLife(config, leaders));
+  const starter = callStarter({ ...grounds, lifeLeftMs, betweenCalls }, turns, outputs, background);
   const journal = new Journal(journalLimits, starter, monotonicMs);
   const done = { probed: false, filesPut: 0 };
   const uploads = new Uploads(maxCallsOfLife);
@@ -87,6 +90,7 @@ export function createDaemon(config: Config, env: NodeJS.ProcessEnv, boot: strin
     turns,
     background,
     changed,
+    betweenCalls,
     ...around,
   };
 }

@@ -26,6 +26,7 @@ import {
   brokenProtocol,
   endOf,
   gradingCall,
+  unlessPolicys,
   untilGraded,
 } from './run-command-grader.ts';
 import { maxPauseMs } from './paused-clock.ts';
@@ -84,7 +85,7 @@ type Graded = {
 function throwMarked(thrown: unknown): never {
   const failure = thrown instanceof LinkError ? brokenProtocol(thrown.message) : thrown;
   if (!(failure instanceof Failure) || !restsOnSandbox(failure.code, failure.evidence)) throw failure;
-  const { code, message, admitted, evidence } = failure;
+  const { code, message, admitted, evidence } = unlessPolicys(failure);
   throw new Failure(code, message, { admitted, evidence: { ...evidence, ...maybePolicy } });
 }
 

@@ -1,5 +1,6 @@
 import { type ObtainDeps, obtainSandbox } from '../claiming/obtain-sandbox.ts';
 import { rowOf } from '../claiming/dataset-row.ts';
+import { hasIdsApart } from '../claiming/target.ts';
 import { refusal } from '../claiming/refusal.ts';
 import { asFailure, Barred, Failure } from '../failure/failure.ts';
 import type { FleetEvent, ToldWhy } from '../ports/event-log.ts';
@@ -15,6 +16,7 @@ import type { Evaluation, Scored } from './graders/evaluation.ts';
 import type { Keep } from './keep-rollout.ts';
 import { discardEvent, type Grade, gradedEvent, type GradeJob, type GradeWork } from './job.ts';
 import { needsSandbox } from '../model/grader-leaves.ts';
+import { unlessPolicys } from './run-command-grader.ts';
 import { checkStillThere, type StillThereDeps } from './still-there.ts';
 
 export type GradeDeps = ObtainDeps &
@@ -141,7 +143,8 @@ async function takeTurn(
     evaluation = await deps.evaluate(job);
     return await storeGrade(deps, job, evaluation, unseen);
   } catch (thrown) {
-    const failure = asFailure(thrown);
+    const told = asFailure(thrown);
+    const failure = hasIdsApart(job.rollout) ? told : unlessPolicys(told);
     if ((await countFailed(deps, job, failure, evaluation?.why)) === 'forgotten') return null;
     throw failure;
   } finally {

@@ -205,4 +205,13 @@ export const suspiciousFailure = (message: string, errno: string) =>
 
 /** A sandboxd that does not keep to the protocol is nobody's reward. */
 export const brokenProtocol = (reason: string) =>
-  new Failure('unclassified', `the grader could not be run: ${reason}`, { admitted: 'unknown' });
+  new Failure('unclassified', `the grader could not be run: ${reason}`, {
+    admitted: 'unknown',
+    evidence: saidBySandbox,
+  });
+
+/** A sandboxd that may be the policy is no bug: the grader has failed, marked, and gets its other turns. */
+export const unlessPolicys = (failure: Failure): Failure =>
+  failure.code === 'unclassified' && failure.evidence['said_by'] === saidBySandbox.said_by
+    ? suspiciousFailure(failure.message, 'EPROTO')
+    : failure;

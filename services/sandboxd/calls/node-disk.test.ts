@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest';
+import { sandboxdSettings } from '#test/fakes/sandboxd-settings.ts';
+import { readConfig } from '../config.ts';
 import { isNodesAndFull, watchNodeDisk } from './node-disk.ts';
+
+const config = readConfig({ ...sandboxdSettings, CORRAL_USERS: 'single-user' }, 1000, '/');
 
 /** 100 GiB in blocks of 4 KiB, half full. */
 const node = { bsize: 4096, blocks: 26_214_400, bavail: 13_107_200, files: 6_553_600, ffree: 6_000_000 };
@@ -17,13 +21,13 @@ test.each([
 });
 
 test('a sandbox with a disk of its own is not watched', async () => {
-  const watch = watchNodeDisk({ ownDiskMebibytes: null, workspace: '/' });
+  const watch = watchNodeDisk({ ...config, ownDiskMebibytes: null });
   watch.end();
   expect(await watch.wasFull()).toBe(false);
 });
 
 test('a folder that is gone does not fail the call', async () => {
-  const watch = watchNodeDisk({ ownDiskMebibytes: 1, workspace: '/nowhere/at/all' });
+  const watch = watchNodeDisk({ ...config, ownDiskMebibytes: 1, workspace: '/nowhere/at/all' });
   watch.end();
   await expect(watch.wasFull()).resolves.toBeTypeOf('boolean');
 });

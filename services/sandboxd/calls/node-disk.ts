@@ -19,16 +19,19 @@ export type DiskWatch = {
 /** A look is one system call for each folder, some microseconds. */
 const lookEveryMs = 250;
 
-/** Null `ownDiskMebibytes`: the sandbox has a disk of its own, which nobody else can fill. */
-export function watchNodeDisk({
-  ownDiskMebibytes,
-  workspace,
-}: Pick<Config, 'ownDiskMebibytes' | 'workspace'>): DiskWatch {
-  if (ownDiskMebibytes === null) return { end: () => undefined, wasFull: async () => false };
+type Disks = Pick<Config, 'ownDiskMebibytes' | 'workspace' | 'folders' | 'graderFolder'>;
+
+/** `/` is the container's own layer. Each of these may lie on another disk of the node. */
+const placesOf = ({ workspace, folders, graderFolder }: Disks): readonly string[] => [
+  ...new Set([workspace, '/', '/tmp', graderFolder, ...folders]),
+];
+
+/** Null `ownDiskMebibytes`: the sandbox has a disk of its own, which no neighbor can fill. */
+export function watchNodeDisk(disks: Disks): DiskWatch {
+  if (disks.ownDiskMebibytes === null) return { end: () => undefined, wasFull: async () => false };
   let full = false;
   const look = async () => {
-    // The second is the container's own layer, which may lie on another disk of the node.
-    for (const folder of [workspace, '/']) full ||= await isFullAt(folder, ownDiskMebibytes);
+    full ||= await isAnyFull(disks);
   };
   let looking = look();
   const timer = setInterval(() => {
@@ -44,6 +47,45 @@ export function watchNodeDisk({
       return full;
     },
   };
+}
+
+const lookBetweenEveryMs = 1_000;
+
+/**
+ * The same between two calls, from the bind on: a disk that is full while something of the policy's lives makes that fail, and what it has left is
+ * what a grader or the next call finds. So the next call says so.
+ */
+export class DiskBetweenCalls {
+  readonly #disks: Disks;
+  readonly #lives: () => boolean;
+  #looking: Promise<void> | null = null;
+  #wasFull = false;
+
+  /** `lives`: whether any process of the policy's does; asked only while a disk is full. */
+  constructor(disks: Disks, lives: () => boolean) {
+    this.#disks = disks;
+    this.#lives = lives;
+  }
+
+  begin(): void {
+    if (this.#disks.ownDiskMebibytes === null) return;
+    setInterval(() => void (this.#looking ??= this.#look()), lookBetweenEveryMs).unref();
+  }
+
+  get wasFull(): boolean {
+    return this.#wasFull;
+  }
+
+  async #look(): Promise<void> {
+    if (!this.#wasFull && (await isAnyFull(this.#disks))) this.#wasFull = this.#lives();
+    this.#looking = null;
+  }
+}
+
+async function isAnyFull(disks: Disks): Promise<boolean> {
+  if (disks.ownDiskMebibytes === null) return false;
+  for (const place of placesOf(disks)) if (await isFullAt(place, disks.ownDiskMebibytes)) return true;
+  return false;
 }
 
 async function isFullAt(folder: string, ownDiskMebibytes: number): Promise<boolean> {

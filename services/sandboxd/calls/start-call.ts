@@ -29,7 +29,7 @@ import { keptBytes, type Outputs, type RawAnswer } from './answer.ts';
 import type { BackgroundTime } from './background-time.ts';
 import { clockAtStart } from './call-clock.ts';
 import type { StartCall } from './journal.ts';
-import { watchNodeDisk } from './node-disk.ts';
+import { type DiskBetweenCalls, watchNodeDisk } from './node-disk.ts';
 
 /**
  * How calls become processes: a command as it is, a built-in tool as our helper, both under the command's user; a grade as
@@ -41,7 +41,7 @@ export function callStarter(
   outputs: Outputs,
   background: BackgroundTime,
 ): StartCall {
-  const { config } = deps;
+  const { config, betweenCalls } = deps;
   const queries = queriesOf(deps);
   const memory = memoryFilesHere(config.cgroupEvents);
   return async (callId, request, cancel, leftMs, live) => {
@@ -70,7 +70,7 @@ export function callStarter(
       durationMs,
       outOfMemoryKills: kills?.count ?? null,
       ...(kills?.lackedBy == null ? {} : { memoryLackedBy: kills.lackedBy }),
-      ...((await nodeDisk.wasFull()) && { nodeDiskFull: true as const }),
+      ...(((await nodeDisk.wasFull()) || betweenCalls.wasFull) && { nodeDiskFull: true as const }),
       escapedProcesses,
       backgroundProcesses,
       backgroundMs,
@@ -120,6 +120,7 @@ function kept(
 }
 
 type Deps = Grounds & {
+  readonly betweenCalls: DiskBetweenCalls;
   /** Until the sandbox ends itself; infinite before its bind. */
   readonly lifeLeftMs: () => number;
 };

@@ -115,7 +115,10 @@ async function runPrepare({ daemon, request, gone }: Exchange): Promise<Reply> {
 async function bind({ daemon, request }: Exchange): Promise<Reply> {
   const body = parseBind(await readJson(request));
   const isFirst = daemon.binding.bind(body, monotonicMs());
-  if (isFirst) endAtExpiry(daemon, body.expiresInMs);
+  if (isFirst) {
+    endAtExpiry(daemon, body.expiresInMs);
+    daemon.betweenCalls.begin();
+  }
   const { programs = [], needs } = body;
   const reply: BindReply = {
     ...identityOf(daemon),

@@ -121,3 +121,6 @@ export function lineageOf(pid: number, table: readonly ProcessRow[]): ReadonlySe
   }
   return lineage;
 }
+
+export const hasProcessOf = (uid: number): boolean =>
+  readProcessTable().some(({ pid }) => readUid(pid) === uid);

@@ -5,6 +5,7 @@ import type { Config } from '../config.ts';
 import { processUser, type ProcessUser } from '../users.ts';
 import type { Leaders } from './leaders.ts';
 import {
+  hasProcessOf,
   lineageOf,
   type ProcessRow,
   readProcess,
@@ -48,6 +49,12 @@ export async function sweepAll(config: Config, leaders: Leaders): Promise<Swept>
     swept = { killed: swept.killed + killed, survivors: swept.survivors + survivors };
   }
   return swept;
+}
+
+/** Whether any process of a command of the policy's lives, or one that works for it. */
+export function hasLife(config: Config, leaders: Leaders): boolean {
+  if (config.userMode !== 'two-user') return ofLeaders(leaders.all()).length > 0;
+  return hasProcessOf(config.policyUid);
 }
 
 /** Kills every process of this user, and nobody else's: a grader may go on while the policy's end. */

@@ -6,7 +6,7 @@ import {
   readMemoryAccount,
 } from '#src/platform/memory-account.ts';
 import type { Config } from '../config.ts';
-import { readProcessTable, readUid } from '../processes/process-table.ts';
+import { hasProcessOf } from '../processes/process-table.ts';
 import { WireError } from '../wire-error.ts';
 import { ReadError } from './reader.ts';
 
@@ -42,7 +42,7 @@ export function watchShortage(config: Config): (error: unknown) => unknown {
  */
 function mayFillPlaces({ userMode, policyProcesses, policyUid }: Config): boolean {
   if (userMode !== 'two-user' || policyProcesses !== null) return false;
-  return readProcessTable().some(({ pid }) => readUid(pid) === policyUid);
+  return hasProcessOf(policyUid);
 }
 
 /** What ran short (an errno), or the signal that ended the reader or helper; null for any other failure. */

@@ -51,16 +51,16 @@ test.each(
 );
 
 test.each([
-  ['single-user', 'command'],
-  ['two-user', null],
+  ['single-user', 'grader_failed', 'command'],
+  ['two-user', 'unclassified', null],
 ] as const)(
   'a grade without an end of its grader, in a sandbox that is %s, has the mark %s',
-  async (isolation, suspected) => {
+  async (isolation, code, suspected) => {
     await using world = await CoreWorld.start({ grader: verifier });
     await begun(world, isolation);
     world.link.behaviour = () => answering({});
     for (let turn = 1; turn <= 3; turn += 1)
-      await expect(world.grade('trace_1', 'x')).rejects.toMatchObject({ code: 'unclassified' });
+      await expect(world.grade('trace_1', 'x')).rejects.toMatchObject({ code });
     expect(world.events.at(-1)).toMatchObject({
       kind: 'verdict',
       verdict: { code: 'grader_failed' },

@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { callId } from '#src/model/ids.ts';
+import type { CallAnswer } from '#src/protocol/sandboxd/wire.ts';
 import { aBind, aShellCall, startSandboxd, type TestSandboxd } from '#test/support/sandboxd.ts';
 
 /*
@@ -13,31 +14,46 @@ import { aBind, aShellCall, startSandboxd, type TestSandboxd } from '#test/suppo
 
 const mebibyte = 1024 * 1024;
 let disk: string;
-let sandboxd: TestSandboxd;
+let workspace: string;
+let started: TestSandboxd | null = null;
 beforeAll(async () => {
   disk = mkdtempSync(join(tmpdir(), 'corral-node-disk-'));
   execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64m,mode=755', 'node', disk]);
-  mkdirSync(join(disk, 'workspace'));
-  chmodSync(join(disk, 'workspace'), 0o777);
-  const env = { CORRAL_WORKSPACE: join(disk, 'workspace'), CORRAL_DISK_MIB: '8' };
-  sandboxd = await startSandboxd({ env });
-  await sandboxd.link.bind(sandboxd.target, aBind(), AbortSignal.timeout(60_000));
+  await startAgain({});
 });
+
+/** Another sandbox, since what one has seen counts for its whole life. */
+async function startAgain(env: Readonly<Record<string, string>>): Promise<void> {
+  await started?.stop();
+  workspace = mkdtempSync(join(disk, 'workspace-'));
+  chmodSync(workspace, 0o777);
+  started = await startSandboxd({
+    env: { CORRAL_WORKSPACE: workspace, CORRAL_DISK_MIB: '8', ...env },
+  });
+  await started.link.bind(started.target, aBind(), AbortSignal.timeout(60_000));
+}
 afterAll(async () => {
-  await sandboxd.stop();
+  await started?.stop();
   execFileSync('umount', [disk]);
   rmSync(disk, { recursive: true });
 });
 
-const call = (id: string, command: string) =>
-  sandboxd.link.call(sandboxd.target, callId(id), aShellCall(command), 15_000, AbortSignal.timeout(60_000));
+function sandboxd(): TestSandboxd {
+  if (started === null) throw new Error('there is no sandbox');
+  return started;
+}
+
+function call(id: string, command: string) {
+  const { link, target } = sandboxd();
+  return link.call(target, callId(id), aShellCall(command), 15_000, AbortSignal.timeout(60_000));
+}
 
 function put(path: string, bytes: number) {
   async function* body() {
     yield Buffer.alloc(bytes, 'x');
   }
   const place = { path, user: 'policy', form: 'file' } as const;
-  return sandboxd.link.putFile(sandboxd.target, place, body(), AbortSignal.timeout(60_000));
+  return sandboxd().link.putFile(sandboxd().target, place, body(), AbortSignal.timeout(60_000));
 }
 
 const fill = () => writeFileSync(join(disk, 'neighbor'), Buffer.alloc(65 * mebibyte));
@@ -81,6 +97,42 @@ it('a neighbor that frees the disk before the end of the call is seen', async ()
   // Several looks, also on a machine that is late with each.
   await new Promise((resolve) => setTimeout(resolve, 2_000));
   free();
-  writeFileSync(join(disk, 'workspace', 'go'), '');
+  writeFileSync(join(workspace, 'go'), '');
   expect(await running).toMatchObject({ ending: { exitCode: 0 }, evidence: { nodeDiskFull: true } });
 });
+
+/** Several looks, also on a machine that is late with each. */
+const looks = () => new Promise((resolve) => setTimeout(resolve, 4_000));
+
+it.each([
+  ['what runs in the background', '51234', 'setsid sleep 30 >/dev/null 2>&1 &', true],
+  ['nothing', '51235', 'true', false],
+])(
+  'a disk that is full between two calls, while of the policy there lives: %s',
+  async (_who, id, command, isTold) => {
+    // An id of its own: other sandboxes of this machine have the usual one.
+    await startAgain({ CORRAL_POLICY_UID: id, CORRAL_POLICY_GID: id });
+    await call('before', command);
+    expect(() => fill()).toThrow('ENOSPC');
+    await looks();
+    free();
+    const { evidence } = answered(await call('after', 'true'));
+    expect(evidence.nodeDiskFull === true).toBe(isTold);
+  },
+);
+
+it('a full disk below another folder of the sandbox is seen, too', async () => {
+  const elsewhere = mkdtempSync(join(tmpdir(), 'corral-workspace-'));
+  chmodSync(elsewhere, 0o777);
+  await startAgain({ CORRAL_WORKSPACE: elsewhere, CORRAL_GRADER_FOLDER: join(disk, 'grader') });
+  expect(() => fill()).toThrow('ENOSPC');
+  const { evidence } = answered(await call('full', 'true'));
+  free();
+  expect(evidence).toMatchObject({ nodeDiskFull: true });
+  rmSync(elsewhere, { recursive: true });
+});
+
+function answered(answer: CallAnswer | 'running'): CallAnswer {
+  if (answer === 'running') throw new Error('it still runs');
+  return answer;
+}

@@ -1,5 +1,5 @@
 import { WireError } from '#services/sandboxd/wire-error.ts';
-import type { UserIsolation } from '#src/protocol/sandboxd/wire.ts';
+import type { GradeTurn, SandboxdError, UserIsolation } from '#src/protocol/sandboxd/wire.ts';
 import type { Chance } from '../engine/chance.ts';
 
 /*
@@ -16,9 +16,10 @@ export type Actor = (typeof actors)[number];
 export const steps = ['call', 'grade', 'artifacts', 'attachments', 'grader'] as const;
 export type Step = (typeof steps)[number];
 
-/** What happens at a step: the sandbox's answer, its silence, or its end. */
+/** What happens at a step: the sandbox's answer, its silence, or its end. `grade`: what a grade's answer says of it; null: nothing. */
 export type Act =
-  | { readonly kind: 'refuses'; readonly code: 'file_error' | 'internal'; readonly errno: string }
+  | { readonly kind: 'refuses'; readonly code: SandboxdError; readonly errno: string }
+  | { readonly kind: 'spoils'; readonly grade: GradeTurn | null }
   | { readonly kind: 'silent'; readonly forMs: number }
   | { readonly kind: 'ends'; readonly cause: 'out_of_memory' | 'sandboxd_killed' | 'node_lost' };
 
@@ -41,9 +42,30 @@ const ofFiles = [
   'SIGKILL',
 ];
 /** What the policy can let a reader say that has its own id, or do to it. */
-const bySameId = ['EIO', 'ESTALE', 'ETIMEDOUT', 'LOST', 'SIGSTOP', 'EBUSY'];
+const bySameId = ['EIO', 'ESTALE', 'ETIMEDOUT', 'LOST', 'EBUSY'];
 /** What a disk, a full machine, or a payload without its reader makes of a read. */
 const ofMachine = ['EIO', 'ETIMEDOUT', 'LOST', 'EBUSY'];
+
+/** What sandboxd says of a grader's folder if its own account shows a shortage, and what it says of time, a disk or a machine. */
+const byAccount = ['ENOMEM', 'SIGKILL'];
+const withoutAccount = ['EIO', 'ENOSPC', 'ETIMEDOUT', 'LOST'];
+
+/** What a policy that has sandboxd's id may say in its place. The last three make no sense. */
+const lies = [
+  'expired',
+  'not_bound',
+  'bound_elsewhere',
+  'other_sandbox',
+  'not_found',
+  'internal',
+  'call_conflict',
+  'unknown_call',
+] as const satisfies readonly SandboxdError[];
+
+const spoiled = (errnos: readonly string[]): readonly Act[] =>
+  errnos.map((errno) => ({ kind: 'spoils', grade: { kind: 'folder_failed', errno, message: errno } }));
+const survivors: Act = { kind: 'spoils', grade: { kind: 'survivors', count: 1 } };
+const noGrade: Act = { kind: 'spoils', grade: null };
 
 /** Of a rollout, at most one kind of deed. Null: this policy, or its machine, does nothing here. */
 export function planDeed(actor: Actor, isolation: UserIsolation, chance: Chance): Deed | null {
@@ -64,8 +86,12 @@ const actShare = 0.8;
 function policysAct(step: Step, isolation: UserIsolation, chance: Chance): Act {
   const isOneId = isolation === 'single-user';
   const isFiles = step === 'artifacts' || step === 'attachments';
+  const isGrade = step === 'grade' || step === 'grader';
   const errnos = isOneId ? [...ofFiles, ...bySameId] : ofFiles;
   const kinds: readonly Act[] = [
+    ...(isOneId ? lies.map((code) => ({ kind: 'refuses', code, errno: '' }) as const) : []),
+    ...(isGrade ? spoiled(byAccount) : []),
+    ...(isGrade && isOneId ? [...spoiled(withoutAccount), survivors, noGrade] : []),
     ...(isFiles ? errnos.map((errno) => ({ kind: 'refuses', code: 'file_error', errno }) as const) : []),
     { kind: 'silent', forMs: chance.between(500, isOneId ? 90_000 : 3_000) },
     { kind: 'ends', cause: 'out_of_memory' },
@@ -76,7 +102,9 @@ function policysAct(step: Step, isolation: UserIsolation, chance: Chance): Act {
 
 function machinesAct(step: Step, chance: Chance): Act {
   const isFiles = step === 'artifacts' || step === 'attachments';
+  const isGrade = step === 'grade' || step === 'grader';
   const kinds: readonly Act[] = [
+    ...(isGrade ? [...spoiled(withoutAccount), survivors] : []),
     ...(isFiles ? ofMachine.map((errno) => ({ kind: 'refuses', code: 'file_error', errno }) as const) : []),
     ...(isFiles ? [{ kind: 'refuses', code: 'internal', errno: 'ENOENT' } as const] : []),
     { kind: 'silent', forMs: chance.between(500, 90_000) },
@@ -87,5 +115,5 @@ function machinesAct(step: Step, chance: Chance): Act {
 
 /** What sandboxd answers of it. */
 export function refusalFor({ code, errno }: Extract<Act, { kind: 'refuses' }>): WireError {
-  return new WireError(code, `the files could not be read: ${errno}`, errno);
+  return new WireError(code, `it is refused: ${code} ${errno}`, errno === '' ? undefined : errno);
 }

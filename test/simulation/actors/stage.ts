@@ -1,4 +1,4 @@
-import type { UserIsolation } from '#src/protocol/sandboxd/wire.ts';
+import type { GradeTurn, UserIsolation } from '#src/protocol/sandboxd/wire.ts';
 import { Chance } from '../engine/chance.ts';
 import { ownerKey } from '../invariants/owner-key.ts';
 import { Daemon, type DaemonWorld } from '../sandbox/daemon.ts';
@@ -54,9 +54,12 @@ export function actedDaemons(world: World, stage: Stage): MakeDaemon {
   return (daemonWorld, sandbox, boot) => new ActedDaemon(daemonWorld, sandbox, boot, world, stage);
 }
 
+type Spoils = Extract<Act, { kind: 'spoils' }>;
+
 class ActedDaemon extends Daemon {
   readonly #world: World;
   readonly #stage: Stage;
+  readonly #spoiled = new Map<string, GradeTurn | null>();
 
   constructor(daemonWorld: DaemonWorld, sandbox: string, boot: string, world: World, stage: Stage) {
     super(daemonWorld, sandbox, boot);
@@ -66,9 +69,26 @@ class ActedDaemon extends Daemon {
 
   override receive(...given: Parameters<Daemon['receive']>) {
     const [call, { action }] = given;
-    if (action.kind === 'grade') this.#act(this.binding.owner?.role === 'grader' ? 'grader' : 'grade');
+    if (action.kind === 'grade') this.#spoil(call);
     else if (!call.includes(' ') && this.#isActors(call)) this.#act('call');
     return super.receive(...given);
+  }
+
+  /** A grade that is asked for again is the same one. */
+  #spoil(call: string): void {
+    if (this.#spoiled.has(call)) return;
+    const act = this.#act(this.binding.owner?.role === 'grader' ? 'grader' : 'grade');
+    if (act !== null) this.#spoiled.set(call, act.grade);
+  }
+
+  protected override gradeOf(call: string, rollout: string | undefined) {
+    const grade = this.#spoiled.get(call);
+    if (grade === undefined) return super.gradeOf(call, rollout);
+    return grade === null ? {} : { grade };
+  }
+
+  override identity() {
+    return { ...super.identity(), isolation: this.#stage.isolation };
   }
 
   /** Set-up is its trainer's: no policy acts in it, and its machine may fail. */
@@ -86,15 +106,18 @@ class ActedDaemon extends Daemon {
     return super.attached(path);
   }
 
-  /** Throws what sandboxd refuses; any other error breaks the connection. */
-  #act(step: Step): void {
+  /** Throws what sandboxd refuses; any other error breaks the connection. Returns what it says of a grade. */
+  #act(step: Step): Spoils | null {
     const { owner } = this.binding;
-    if (owner === null || this.#world.faults.over) return;
+    if (owner === null || this.#world.faults.over) return null;
     const key = ownerKey(owner.run, owner.rollout);
-    if (this.#stage.actor === 'adversary' && !this.#hasRun(key)) return;
+    if (this.#stage.actor === 'adversary' && !this.#hasRun(key)) return null;
     const act = this.#stage.next(key, step);
-    if (act === null) return;
+    if (act === null) return null;
     this.#note(owner.rollout, step, act);
+    if (act.kind === 'spoils') return act;
+    // A refusal of a policy's own making is no answer, so the call may have been delivered.
+    if (act.kind === 'refuses') this.#world.truth.doubted.add(this.sandbox);
     if (act.kind === 'refuses') throw refusalFor(act);
     if (act.kind === 'ends') this.#end(key, step, act);
     else this.#fallSilent(act.forMs);
@@ -108,9 +131,7 @@ class ActedDaemon extends Daemon {
   }
 
   #note(rollout: string, step: Step, act: Act): void {
-    const how =
-      act.kind === 'refuses' ? act.errno : act.kind === 'ends' ? act.cause : `silent for ${act.forMs} ms`;
-    const says = `${this.#stage.actor} at ${step}: ${how}`;
+    const says = `${this.#stage.actor} at ${step}: ${JSON.stringify(act)}`;
     this.#world.faults.note(this.#stage.actor, says, { part: this.sandbox });
     // Graders have two sandboxes, so one that is held up may hold up other rollouts.
     this.#world.faults.note(this.#stage.actor, says, step === 'grader' ? 'anybody' : { part: rollout });

@@ -31,7 +31,16 @@ import {
   looksForNoStarts,
   writesNothingBack,
 } from './controllers.ts';
-import { blamesForDisk, blamesForLostReader, blamesForMissingReader, comparesTheImage } from './readers.ts';
+import {
+  asksNoIsolation,
+  blamesForDisk,
+  blamesForLostHelper,
+  blamesForLostReader,
+  blamesForMissingReader,
+  blamesForSlowHelper,
+  blamesForSurvivors,
+  comparesTheImage,
+} from './readers.ts';
 import { replacing } from './scripts.ts';
 
 /**
@@ -193,6 +202,14 @@ const plantedBugsByName = {
   'an I/O error of the disk is the policy’s doing': blamesForDisk,
   'a reader that is lost is the policy’s doing': blamesForLostReader,
   'a reader that is missing is the policy’s doing': blamesForMissingReader,
+  'a lost helper of a grader is the policy’s doing': blamesForLostHelper,
+  'a slow helper of a grader is the policy’s doing': blamesForSlowHelper,
+  'processes that cannot be killed are the policy’s doing': blamesForSurvivors,
+  'a sandbox with one id counts as one with two': asksNoIsolation,
+  'what only a sandbox with one id says is not marked': {
+    actor: 'adversary',
+    ...replacing("return hasRun and not areIdsApart and 'command' or nil", 'return nil'),
+  },
   'a discard that may be the policy’s is not marked': {
     actor: 'adversary',
     ...replacing('suspected = ask.suspected, evidence', 'evidence'),

@@ -1,6 +1,7 @@
 import type { GatewayWorld } from '#services/gateway/core-wiring.ts';
 import { LinkError } from '#src/ports/sandbox-link.ts';
 import { environmentsOfChanges } from '../trainer/plan.ts';
+import type { GradeTurn } from '#src/protocol/sandboxd/wire.ts';
 import type { Planted } from '../world.ts';
 
 type Refusal = Extract<LinkError['trouble'], { readonly kind: 'refused' }>;
@@ -45,6 +46,37 @@ export const comparesTheImage: Planted = {
       ...link,
       list: (target, request, signal) => link.list(target, { ...request, turn: null }, signal),
     },
+  }),
+};
+
+/** What sandboxd says of a turn of grading is taken for want of memory, by the sandbox's own account. */
+function takingGrade(kind: GradeTurn['kind'], errno: string | null): Planted {
+  const gateway = ({ link, ...ports }: GatewayWorld): GatewayWorld => ({
+    ...ports,
+    link: {
+      ...link,
+      call: async (...asked) => {
+        const answer = await link.call(...asked);
+        if (answer === 'running' || answer.grade?.kind !== kind) return answer;
+        if (errno !== null && answer.grade.kind === 'folder_failed' && answer.grade.errno !== errno)
+          return answer;
+        return { ...answer, grade: { kind: 'folder_failed', errno: 'SIGKILL', message: 'no memory' } };
+      },
+    },
+  });
+  return { actor: 'honest_fault', gateway };
+}
+
+export const blamesForLostHelper = takingGrade('folder_failed', 'LOST');
+export const blamesForSlowHelper = takingGrade('folder_failed', 'ETIMEDOUT');
+export const blamesForSurvivors = takingGrade('survivors', null);
+
+/** Ids count as apart in every sandbox. */
+export const asksNoIsolation: Planted = {
+  actor: 'adversary',
+  gateway: ({ link, ...ports }) => ({
+    ...ports,
+    link: { ...link, bind: async (...asked) => ({ ...(await link.bind(...asked)), isolation: 'two-user' }) },
   }),
 };
 

@@ -186,7 +186,7 @@ export class Daemon {
         const answer = rawAnswer(call, run.token, ending, scheduler.nowMs - startedMs);
         if (execution.struck)
           Object.assign(answer.evidence, { outOfMemoryKills: 1, memoryLackedBy: 'machine' });
-        resolve(request.action.kind === 'grade' ? { ...answer, grade: this.#grade(rollout) } : answer);
+        resolve(request.action.kind === 'grade' ? { ...answer, ...this.gradeOf(call, rollout) } : answer);
       };
       this.#strikes.set(execution, () => {
         execution.struck = true;
@@ -206,6 +206,10 @@ export class Daemon {
     const isHit = tool.startsWith('look') && this.#world.backend.isDown();
     if (!isHit || ending === 'exhausts' || ending.kind !== 'exited') return ending;
     return { kind: 'exited', exitCode: backendFailedExit };
+  }
+
+  protected gradeOf(_call: string, rollout: string | undefined): Pick<RawAnswer, 'grade'> {
+    return { grade: this.#grade(rollout) };
   }
 
   /**

@@ -164,5 +164,6 @@ const cut = (detail: string) => new LinkError({ kind: 'maybe_sent', detail });
 const refused = (detail: string) => new LinkError({ kind: 'not_sent', detail });
 
 function refusalOf({ status, code, message, errno }: WireError): LinkError {
+  if (code === 'other_sandbox') return new LinkError({ kind: code });
   return new LinkError({ kind: 'refused', status, code, message, ...(errno === undefined ? {} : { errno }) });
 }
