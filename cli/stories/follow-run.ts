@@ -124,7 +124,7 @@ async function readFile(
     const query = new URLSearchParams({ log, file: name, from: String(file.readTo) });
     const page = await askPage(client, `${path}?${query.toString()}`).catch(brokenPage);
     const answer = page?.keepers?.[0];
-    if (answer?.why === fileGone) return null;
+    if (answer?.why === fileGone) return `${name}: it was removed before it was read`;
     const isRead = page !== null && answer !== undefined && storePage(index, file, page, answer);
     if (isRead && answer.told === 'all') return null;
     tries = isRead ? 0 : tries + (answer?.why === isBusy ? 1 : brokenCosts);

@@ -35,7 +35,13 @@ export function createLaunching(ports: ControllerPorts, loops: Loops, options: L
   const tools = launchTools(ports, options);
   const { book, startBudget } = options;
   const newSandbox = () => ports.tokens.newSandbox(ports.random);
-  const lookAtPools = createSupply({ ...tools, ...ports, newSandbox, startBudget });
+  const lookAtPools = createSupply({
+    ...tools,
+    ...ports,
+    newSandbox,
+    readChosen: () => book.readChosen(),
+    startBudget,
+  });
   const supply = loops.run('supply', supplyMs, async () => {
     await book.forgetChosen();
     await lookAtPools();
@@ -65,7 +71,10 @@ function launchTools(ports: ControllerPorts, { account, book }: LaunchingOptions
     account,
     proven: createProvenTemplates(),
     plans: () => book.plans(),
-    readChosen: () => book.readChosen(),
+    readPlans: async () => {
+      await book.refresh();
+      await book.readChosen();
+    },
     tokenSha256Of: (sandbox) => tokenSha256(ports.tokens.tokenOf(sandbox)),
   };
 }

@@ -73,15 +73,16 @@ async function* linesOf(
   list: (reader: Reader) => AsyncIterable<ListingLine>,
 ): AsyncGenerator<ListingLine> {
   yield ['homes', homes];
-  const orLost = watchShortage(config);
+  const shortage = watchShortage(config);
   let reader: Reader | null = null;
   try {
     reader = await startReader(config, user);
     yield* list(reader);
     yield ['end'];
   } catch (thrown) {
-    yield errorLine(orLost(thrown));
+    yield errorLine(shortage.orLost(thrown));
   } finally {
+    shortage.end();
     reader?.close();
   }
 }

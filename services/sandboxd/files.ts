@@ -95,7 +95,7 @@ export async function readOut(
   response: ServerResponse,
   { isArchive, read }: Reading,
 ): Promise<void> {
-  const orLost = watchShortage(config);
+  const { orLost, end } = watchShortage(config);
   const isCutOff = (error: unknown) => isArchive && shortageIn(orLost(error)) !== null;
   let reader: Reader | null = null;
   try {
@@ -109,6 +109,7 @@ export async function readOut(
     const error = orLost(thrown);
     throw error instanceof ReadError ? new WireError('file_error', error.message, error.code) : error;
   } finally {
+    end();
     reader?.close();
   }
 }

@@ -54,6 +54,23 @@ test('a tenant that follows one command reads it as fast as next to none', async
   expect(next).toBeGreaterThan(0.9 * alone);
 });
 
+test('what a tenant read while nothing waited is not held against it', async () => {
+  const clock = createFakeClock();
+  const budget = new FollowBudget(clock);
+  const never = new AbortController().signal;
+  for (let second = 0; second < 600; second += 1) {
+    await budget.pay(tenantId('early'), mebibyte, never);
+    await clock.advance(1_000);
+  }
+  const entered: string[] = [];
+  for (const tenant of ['late', 'early', 'late', 'early'])
+    for (let piece = 0; piece < 100; piece += 1)
+      void budget.pay(tenantId(tenant), mebibyte, never).then(() => entered.push(tenant));
+  await clock.advance(5_000);
+  const late = entered.filter((tenant) => tenant === 'late').length;
+  expect(late / entered.length).toBeCloseTo(0.5, 1);
+});
+
 test('tenants share equally, however many commands each of them follows', async () => {
   const { many, few } = await readIn10s({ many: 40, few: 8 });
   expect(sum(many) / sum(few)).toBeCloseTo(1, 1);

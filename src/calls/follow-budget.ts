@@ -29,8 +29,8 @@ export class FollowBudget {
   /** Resolves when so many bytes are paid for, or `over` is aborted. */
   async pay(tenant: TenantId, bytes: number, over: AbortSignal): Promise<void> {
     const costMs = bytes / mostBytesPerMs;
-    if (this.#waiting.size === 0 && this.#paidAtMs <= this.#clock.monotonicMs())
-      return this.#spend(tenant, costMs);
+    // What is spent while nothing waits is taken from no other tenant.
+    if (this.#waiting.size === 0 && this.#paidAtMs <= this.#clock.monotonicMs()) return this.#owe(costMs);
     const { promise, resolve } = Promise.withResolvers<void>();
     const turn = { costMs, enter: resolve };
     this.#waiting.set(tenant, [...(this.#waiting.get(tenant) ?? []), turn]);
@@ -68,8 +68,12 @@ export class FollowBudget {
     turn.enter();
   }
 
-  #spend(tenant: TenantId, costMs: number): void {
+  #owe(costMs: number): void {
     this.#paidAtMs = Math.max(this.#paidAtMs, this.#clock.monotonicMs() - burstMs) + costMs;
+  }
+
+  #spend(tenant: TenantId, costMs: number): void {
+    this.#owe(costMs);
     this.#spentMs.set(tenant, Math.max(this.#leastMs, this.#spentMs.get(tenant) ?? 0) + costMs);
   }
 

@@ -33,8 +33,8 @@ export function createSupply(tools: SupplyTools): () => Promise<void> {
   };
 }
 
-/** Reserved in one script: few enough that no other process waits long for Redis. */
-const mostAtOnce = 32;
+/** Reserved in one script, which looks at the line and at all that is lacking for each: no other process waits long for Redis. */
+const mostAtOnce = 8;
 
 /** Returns whether there may be more to start now. A launch whose job could not be added gets it by `giveMissingJobs`. */
 async function launchWanted(tools: SupplyTools): Promise<boolean> {

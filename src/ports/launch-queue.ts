@@ -7,7 +7,7 @@ export type LaunchJob = {
   readonly launch: Launch;
   /** When it was reserved, on the clock of the process that did. */
   readonly addedAtMs: number;
-  /** A worker had it before, or it has waited for long: its start may be over. */
+  /** A worker had it before, its start had another job, or it has waited for long: its start may be over. */
   readonly mayBeOver: boolean;
   /** Shows how far it is to people who look at the queue. Decides nothing, waits for nothing and never fails a launch. */
   readonly stands: (step: string) => void;

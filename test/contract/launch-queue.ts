@@ -129,6 +129,25 @@ export function describeLaunchQueue(name: string, openAll: () => Promise<QueuesU
       expect(await queue.counts()).toMatchObject({ wait: 2, active: 1 });
     });
 
+    it('a start whose job waits or runs keeps that job, however many there are', async () => {
+      const given: boolean[] = [];
+      void work(4, (job, signal) => (given.push(job.mayBeOver), untilStopped(job, signal)));
+      await queue.add(launches(10));
+      await expect.poll(() => given).toEqual([false, false, false, false]);
+      await queue.addMissing(launches(10).map(startOf));
+      expect(await queue.counts()).toMatchObject({ wait: 6, active: 4 });
+      let later: boolean[] = [];
+      void work(6, (job, signal) => ((later = [...later, job.mayBeOver]), untilStopped(job, signal)));
+      await expect.poll(() => later).toEqual(Array.from({ length: 6 }, () => false));
+    });
+
+    it('a job that a start gets again says that the start may be over', async () => {
+      const given: boolean[] = [];
+      void work(1, async ({ mayBeOver }) => (given.push(mayBeOver), ready));
+      await queue.addMissing(launches(1).map(startOf));
+      await expect.poll(() => given).toEqual([true]);
+    });
+
     it('a worker that is told to stop gives its launches to others, and ends', async () => {
       const first = new AbortController();
       let taken = 0;

@@ -68,7 +68,7 @@ export function createFakeLaunchQueue(): LaunchQueue {
     addMissing: async (starts) => {
       for (const { launch } of starts) {
         const state = states.get(launch.sandbox);
-        if (state !== 'wait' && state !== 'active') push(fakeJob(launch));
+        if (state !== 'wait' && state !== 'active') push(fakeJob(launch, { mayBeOver: true }));
       }
     },
     work,

@@ -192,7 +192,7 @@ export const gatewaysKeys = {
     rest: '*rollout*',
     type: 'string',
     what: 'since when the end or the grade of a rollout waits for a word of the gateways that have requests for it in hand',
-    life: '10 s',
+    life: 'until they have spoken; 2 min',
     bound: 'rollouts that end while a request is in hand',
   },
 } as const satisfies KeySection;

@@ -70,6 +70,13 @@ describe('deathOf', () => {
     });
   });
 
+  it('takes an exit at its expiry for the word of the sandbox where commands have its id', () => {
+    const over = { ...facts, ending: exited(0), expiresAtMs: 99_000 };
+    expect(deathOf({ ...over, idsApart: false }).evidence).toMatchObject({ said_by: 'sandbox' });
+    expect(deathOf(over).evidence).not.toHaveProperty('said_by');
+    expect(deathOf({ ...over, idsApart: false, asked: 'expired' }).evidence).not.toHaveProperty('said_by');
+  });
+
   it('says nothing against commands where the machine itself was short of memory', () => {
     const short = deathOf({ ...facts, idsApart: false, memoryKills: { count: 1, lackedBy: 'machine' } });
     expect(short.evidence).not.toHaveProperty('commandsRunAs');

@@ -1,5 +1,6 @@
 import { commandsAsSandboxd, failsEverywhere, type LossCause } from '#src/failure/codes.ts';
 import type { Evidence } from '#src/failure/failure.ts';
+import { saidBySandbox } from '#src/failure/witness.ts';
 import type { LackedBy, MemoryKills } from '#src/platform/memory-account.ts';
 import type { Ending } from '../bwrap/launch.ts';
 
@@ -49,6 +50,8 @@ export function deathOf(facts: DeathFacts): Death {
       memoryLackedBy: memoryKills?.lackedBy ?? null,
       endedByNode: asked,
       ...(facts.idsApart || causeOf(facts) === 'node_out_of_memory' ? {} : commandsAsSandboxd),
+      // With its id a command can end it like that.
+      ...(!facts.idsApart && causeOf(facts) === 'expired' && asked === null ? saidBySandbox : {}),
       // A sandbox that was told to go has nothing to explain.
       ...(asked === 'deleted' || ending === null || ending.lastWords === ''
         ? {}

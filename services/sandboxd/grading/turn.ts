@@ -12,7 +12,7 @@ import { leadsTo } from '../programs/leading-to.ts';
 import { placesOf } from '../programs/permissions.ts';
 import { sweepAll } from '../processes/sweep.ts';
 import { randomHex } from '../random.ts';
-import { watchShortage } from '../reading/shortage.ts';
+import { type ShortageWatch, watchShortage } from '../reading/shortage.ts';
 import { processUser } from '../users.ts';
 import { WireError } from '../wire-error.ts';
 import { type Grounds, serveAsPolicy } from './as-policy.ts';
@@ -46,17 +46,29 @@ export async function gradeTurn(
 ): Promise<TurnResult> {
   const before = await sweepAll(grounds.config, grounds.leaders);
   if (before.survivors > 0) return notRun({ kind: 'survivors', count: before.survivors });
-  const orLost = watchShortage(grounds.config);
-  const placed = await place(grounds, action).catch((error: unknown) => folderFailed(orLost(error)));
-  if (typeof placed !== 'string') return notRun(placed);
-  const result = unlessLost(await runGrader(grounds, placed, action, limits, cancel), orLost);
+  const first = watchShortage(grounds.config);
+  const ran = await placeAndRun(grounds, action, limits, cancel, first.orLost).finally(first.end);
+  if ('grade' in ran) return ran;
+  const { result, placed } = ran;
   const after = await sweepAll(grounds.config, grounds.leaders);
   if (after.survivors > 0) return { result, grade: { kind: 'survivors', count: after.survivors } };
-  const orLostAfter = watchShortage(grounds.config);
-  const grade = await collect(grounds, placed, action).catch((error: unknown) =>
-    folderFailed(orLostAfter(error)),
-  );
+  const last = watchShortage(grounds.config);
+  const grade = await collect(grounds, placed, action)
+    .catch((error: unknown) => folderFailed(last.orLost(error)))
+    .finally(last.end);
   return { result, grade };
+}
+
+async function placeAndRun(
+  grounds: Grounds,
+  action: GradeAction,
+  limits: TurnLimits,
+  cancel: AbortSignal,
+  orLost: ShortageWatch['orLost'],
+): Promise<TurnResult | { readonly result: CommandResult; readonly placed: string }> {
+  const placed = await place(grounds, action).catch((error: unknown) => folderFailed(orLost(error)));
+  if (typeof placed !== 'string') return notRun(placed);
+  return { result: unlessLost(await runGrader(grounds, placed, action, limits, cancel), orLost), placed };
 }
 
 /** What kept a grader from its start, if the sandbox's own account shows it. */

@@ -25,7 +25,9 @@ function watch(settings: Readonly<Record<string, string>> = {}, policyUid = 61_2
     CORRAL_CGROUP_EVENTS: join(folder, 'memory.events'),
     ...settings,
   };
-  return watchShortage({ ...readConfig(env, 0, '/'), policyUid });
+  const { orLost, end } = watchShortage({ ...readConfig(env, 0, '/'), policyUid });
+  end();
+  return orLost;
 }
 
 const killed = new ReadError('SIGKILL', 'ended by SIGKILL');

@@ -1,8 +1,9 @@
-import { watchMachineMemory } from '#src/platform/machine-memory.ts';
+import { lookAtMemoryEveryMs, watchMachineMemory } from '#src/platform/machine-memory.ts';
 import {
   lackedMemorySince,
   memoryFilesHere,
   memoryKillsSince,
+  needsMachine,
   readMemoryAccount,
 } from '#src/platform/memory-account.ts';
 import type { Config } from '../config.ts';
@@ -16,11 +17,18 @@ import { ReadError } from './reader.ts';
  * cannot be switched, the policy can end these processes itself: that leaves no proof, and the gateway marks what is LOST.
  */
 
-/** Starts watching the account. The returned function replaces an error by LOST if the sandbox's own account shows no shortage. */
-export function watchShortage(config: Config): (error: unknown) => unknown {
+export type ShortageWatch = {
+  /** Replaces an error by LOST if the sandbox's own account shows no shortage. */
+  readonly orLost: (error: unknown) => unknown;
+  readonly end: () => void;
+};
+
+/** Starts watching the sandbox's account, and the machine's memory if that may have to be ruled out. */
+export function watchShortage(config: Config): ShortageWatch {
   const files = memoryFilesHere(config.cgroupEvents);
   const before = files && readMemoryAccount(files);
-  const { hadRoom } = watchMachineMemory();
+  const { look, hadRoom } = watchMachineMemory();
+  const timer = files !== null && needsMachine(files) ? setInterval(look, lookAtMemoryEveryMs) : undefined;
   const isOwn = (errno: string): boolean => {
     if (errno === 'EAGAIN') return mayFillPlaces(config);
     if (files === null) return false;
@@ -28,12 +36,13 @@ export function watchShortage(config: Config): (error: unknown) => unknown {
     // The kernel kills for memory with no other signal. A full disk is no proof: the policy's limit is not that of the disk.
     return errno === 'SIGKILL' && memoryKillsSince(before, files, hadRoom)?.lackedBy === 'sandbox';
   };
-  return (error) => {
+  const orLost = (error: unknown) => {
     const errno = shortageIn(error);
     if (errno === null || isOwn(errno)) return error;
     const reason = error instanceof Error ? error.message : String(error);
     return new ReadError('LOST', `${reason}; the sandbox's own account shows no shortage`);
   };
+  return { orLost, end: () => clearInterval(timer) };
 }
 
 /**

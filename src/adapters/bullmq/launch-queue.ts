@@ -27,6 +27,9 @@ export const launchPlace = (fleet: string) => ({ queue: 'starts', prefix: `corra
 /** The queue of the previous release, whose workers would take a named job for a blank ticket. */
 const queueBefore = 'launches';
 
+/** `isAgain`: its start had a job before. It may have ended since fleet state was asked, so the worker looks first. */
+type JobData = Launch & { readonly isAgain?: true };
+
 /** All states in which a job runs or will run. */
 const liveStates = ['wait', 'active', 'delayed', 'prioritized'] as const;
 
@@ -57,11 +60,11 @@ export function createLaunchQueue(options: LaunchQueueOptions): LaunchQueue {
       // No process reads the queue's event stream; a short one costs nothing.
       streams: { events: { maxLen: 100 } },
     });
-  const queue = open<Launch>(name);
+  const queue = open<JobData>(name);
   const before = open(queueBefore);
   for (const one of [queue, before]) one.on('error', options.onError);
-  const add = async (launches: readonly Launch[]) => {
-    if (launches.length > 0) await queue.addBulk(launches.map(jobOf));
+  const add = async (jobs: readonly JobData[]) => {
+    if (jobs.length > 0) await queue.addBulk(jobs.map(jobOf));
   };
 
   return {
@@ -76,13 +79,13 @@ export function createLaunchQueue(options: LaunchQueueOptions): LaunchQueue {
   };
 }
 
-const jobOf = (launch: Launch) => ({
-  name: launch.environment,
-  data: launch,
-  opts: { ...jobOptions, jobId: launch.sandbox },
+const jobOf = (data: JobData) => ({
+  name: data.environment,
+  data,
+  opts: { ...jobOptions, jobId: data.sandbox },
 });
 
-async function countsOf(queue: Queue<Launch>): Promise<QueueCounts> {
+async function countsOf(queue: Queue<JobData>): Promise<QueueCounts> {
   const counts = await queue.getJobCounts(...queueStates);
   const { wait = 0, active = 0, delayed = 0, prioritized = 0, failed = 0, completed = 0 } = counts;
   return { wait, active, delayed, prioritized, failed, completed };
@@ -90,18 +93,19 @@ async function countsOf(queue: Queue<Launch>): Promise<QueueCounts> {
 
 /**
  * Those of the starts for which no job waits or runs, once what is left of their earlier jobs is removed: BullMQ answers an
- * `add` under the id of a kept job with that job, and never runs it. A job that a worker has taken meanwhile is locked and stays. One of
+ * `add` under the id of a kept job with that job, and never runs it. A job that a worker has is locked and stays. One of
  * the previous release goes on in its own queue while a worker has it; if none does, its start is taken over.
  */
-async function clearFor(starts: readonly Start[], queue: Queue<Launch>, before: Queue): Promise<Launch[]> {
+async function clearFor(starts: readonly Start[], queue: Queue<JobData>, before: Queue): Promise<JobData[]> {
   if (starts.length === 0) return [];
-  const [own, old] = await Promise.all([queue.getRanges([...liveStates]), before.getRanges(['active'])]);
-  const live = new Set([...own, ...old]);
-  const missing = starts.filter(({ launch, ticket }) => !live.has(launch.sandbox) && !live.has(ticket ?? ''));
+  // Without an end it returns two of each state.
+  const live = new Set(await queue.getRanges([...liveStates], 0, -1));
+  const missing = starts.filter(({ launch }) => !live.has(launch.sandbox));
   const cleared = await Promise.all(
     missing.map(async ({ launch, ticket }) => {
-      const removed = [queue.remove(launch.sandbox), ...(ticket === null ? [] : [before.remove(ticket)])];
-      return (await Promise.all(removed)).includes(locked) ? [] : [launch];
+      const isOlder = ticket !== null && ticket !== launch.sandbox;
+      const removed = [queue.remove(launch.sandbox), ...(isOlder ? [before.remove(ticket)] : [])];
+      return (await Promise.all(removed)).includes(locked) ? [] : [{ ...launch, isAgain: true as const }];
     }),
   );
   return cleared.flat();
@@ -155,13 +159,13 @@ const reasonMaxChars = 500;
 /** Runs launches until the signal aborts; resolves when the running ones are done and the connections are closed. */
 async function workLaunches(options: WorkOptions, handle: HandleLaunch, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;
-  const take = async (job: Job<Launch>) => {
+  const take = async (job: Job<JobData>) => {
     // It may have been fetched while this worker was stopping: another worker gets it.
     signal.throwIfAborted();
     return runJob(job, handle, options.onError, signal);
   };
   const { queue, prefix } = launchPlace(options.fleet);
-  const worker = new Worker<Launch>(queue, take, {
+  const worker = new Worker<JobData>(queue, take, {
     prefix,
     connection: workingConnection(options.access),
     concurrency: options.concurrency,
@@ -180,7 +184,7 @@ async function workLaunches(options: WorkOptions, handle: HandleLaunch, signal: 
 
 /** One launch. What it throws lets BullMQ hand it out again, but for a failure that is written down: that is its end. */
 async function runJob(
-  job: Job<Launch>,
+  job: Job<JobData>,
   handle: HandleLaunch,
   onError: (error: Error) => void,
   signal: AbortSignal,
@@ -200,12 +204,13 @@ async function runJob(
   }
 }
 
-function launchJobOf(job: Job<Launch>, stands: LaunchJob['stands']): LaunchJob {
-  const { data: launch, timestamp: addedAtMs, attemptsStarted, processedOn = addedAtMs } = job;
+function launchJobOf(job: Job<JobData>, stands: LaunchJob['stands']): LaunchJob {
+  const { timestamp: addedAtMs, attemptsStarted, processedOn = addedAtMs } = job;
+  const { isAgain = false, ...launch } = job.data;
   return {
     launch,
     addedAtMs,
-    mayBeOver: attemptsStarted > 1 || processedOn - addedAtMs > longWaitMs,
+    mayBeOver: isAgain || attemptsStarted > 1 || processedOn - addedAtMs > longWaitMs,
     stands,
   };
 }

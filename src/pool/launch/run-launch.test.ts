@@ -71,7 +71,7 @@ function world(made = template) {
         log,
         metrics,
         plans: () => plans,
-        readChosen: async () => undefined,
+        readPlans: async () => undefined,
         proven,
         tokenSha256Of: (one) => `sha of ${one}`,
         provider: { create: (request) => steps.create(request) },

@@ -24,8 +24,8 @@ import { type Started, type StartProgress, startSandbox, type StartTools } from 
 export type LaunchTools = StartTools & {
   readonly pool: Pick<PoolStore, 'ready' | 'launchFailed' | 'known'>;
   readonly plans: () => PoolPlans;
-  /** As in `createSupply`: another controller may have reserved by templates that this one has not read yet. */
-  readonly readChosen: () => Promise<void>;
+  /** Another controller may have reserved by versions and templates that this one has not read yet. */
+  readonly readPlans: () => Promise<void>;
   readonly metrics: Pick<Metrics, 'launchEnded'>;
   readonly log: Log;
 };
@@ -48,10 +48,10 @@ async function endBefore({ pool }: LaunchTools, sandbox: SandboxId): Promise<Lau
 }
 
 async function findPlan(
-  { plans, readChosen }: LaunchTools,
+  { plans, readPlans }: LaunchTools,
   template: TemplateDigest,
 ): Promise<PoolPlan | undefined> {
-  if (!plans().has(template)) await readChosen();
+  if (!plans().has(template)) await readPlans();
   return plans().get(template);
 }
 

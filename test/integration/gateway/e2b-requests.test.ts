@@ -77,7 +77,7 @@ test('a file that breaks off after its status was sent gives its sandbox up', as
   const answer = await read();
   expect(answer.status).toBe(200);
   await expect(answer.arrayBuffer()).rejects.toThrow();
-  await said().toContain(`lose ${key} failed sandboxd_unreachable command`);
+  await said().toContain(`lose ${key} failed sandboxd_unreachable sandbox command`);
 });
 
 test('a client that hangs up in the middle of a file gives nothing up', async () => {

@@ -95,6 +95,22 @@ test.each([
   },
 );
 
+test.each([
+  [false, { code: 'unclassified' }, 'command'],
+  [true, { code: 'unclassified' }, null],
+  [true, { code: 'grader_failed', suspected: 'command' }, 'command'],
+])(
+  'the end of its life after a turn of grading that failed (ids apart: %s, of %o) is marked as %s',
+  async (idsApart, evidence, suspected) => {
+    await begin(idsApart, { isDone: true });
+    await world.fleet.grades.begin(key, gradeAsk());
+    await world.fleet.grades.failed(key, 1, evidence);
+    await world.step(120 * minute);
+    const [expired] = await world.fleet.lifecycle.expireDue(10);
+    expect(expired?.discarded).toMatchObject({ code: 'rollout_expired', suspected });
+  },
+);
+
 test('the mark outlives the evidence, with the line that is left of a rollout', async () => {
   await begin(false, { isDone: true });
   await lose('expired', saidBySandbox);

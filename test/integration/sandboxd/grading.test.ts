@@ -205,13 +205,18 @@ it('a grade outruns processes that fork and end faster than anybody can look, be
   }
 });
 
+function placesGrader(pid: number): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('place-grader');
+  } catch {
+    // It has ended since the table was read.
+    return false;
+  }
+}
+
 /** Kills the helper that places the grader's files, as a machine without memory does. */
 async function killPlacing({ process: { pid } }: TestSandboxd): Promise<void> {
-  const find = () =>
-    readProcessTable().find(
-      (row) =>
-        row.parent === pid && readFileSync(`/proc/${row.pid}/cmdline`, 'utf8').includes('place-grader'),
-    );
+  const find = () => readProcessTable().find((row) => row.parent === pid && placesGrader(row.pid));
   const helper = await vi.waitUntil(find, { interval: 1, timeout: 20_000 });
   process.kill(helper.pid, 'SIGKILL');
 }

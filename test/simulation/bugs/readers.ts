@@ -49,7 +49,7 @@ export const comparesTheImage: Planted = {
   }),
 };
 
-/** What sandboxd says of a turn of grading is taken for want of memory, by the sandbox's own account. */
+/** What sandboxd says of a turn of grading counts as want of memory, by the sandbox's own account. */
 function takingGrade(kind: GradeTurn['kind'], errno: string | null): Planted {
   const gateway = ({ link, ...ports }: GatewayWorld): GatewayWorld => ({
     ...ports,

@@ -16,6 +16,8 @@ type Worker = {
 type Job = {
   readonly launch: Launch;
   readonly addedMs: number;
+  /** Its start had a job before. */
+  readonly isAgain: boolean;
   state: 'waiting' | 'active' | 'delayed' | 'over';
   tries: number;
   delivery: number;
@@ -80,11 +82,11 @@ export class LaunchJobs {
     return {
       add: (launches) =>
         this.#ask(process, 'adds launches', true, () => {
-          for (const launch of launches) if (!this.#jobs.has(launch.sandbox)) this.#add(launch);
+          for (const launch of launches) if (!this.#jobs.has(launch.sandbox)) this.#add(launch, false);
         }),
       addMissing: (starts) =>
         this.#ask(process, 'adds missing launches', false, () => {
-          for (const { launch } of starts) if (!this.isLive(launch.sandbox)) this.#add(launch);
+          for (const { launch } of starts) if (!this.isLive(launch.sandbox)) this.#add(launch, true);
         }),
       work: (concurrency, handle, signal) => this.#work({ process, concurrency, handle, signal, running: 0 }),
     };
@@ -108,9 +110,9 @@ export class LaunchJobs {
     });
   }
 
-  #add(launch: Launch): void {
+  #add(launch: Launch, isAgain: boolean): void {
     const addedMs = this.#redis.scheduler.nowMs;
-    this.#jobs.set(launch.sandbox, { launch, addedMs, state: 'waiting', tries: 0, delivery: 0 });
+    this.#jobs.set(launch.sandbox, { launch, addedMs, isAgain, state: 'waiting', tries: 0, delivery: 0 });
   }
 
   #work(worker: Worker): Promise<void> {
@@ -148,7 +150,7 @@ export class LaunchJobs {
 
   #give(worker: Worker, job: Job): void {
     const { nowMs } = this.#redis.scheduler;
-    const mayBeOver = job.delivery > 0 || nowMs - job.addedMs > longWaitMs;
+    const mayBeOver = job.isAgain || job.delivery > 0 || nowMs - job.addedMs > longWaitMs;
     worker.running += 1;
     this.#deliveries += 1;
     job.state = 'active';

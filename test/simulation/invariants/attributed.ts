@@ -1,5 +1,6 @@
 import { secondRunOf } from '#src/calls/work.ts';
 import { callId } from '#src/model/ids.ts';
+import type { Execution } from '../sandbox/truth.ts';
 import type { World } from '../world.ts';
 import type { Request } from '../trainer/ledger.ts';
 import { brokenWords, cancelledWords, commandMs, requestMs } from '../environment.ts';
@@ -91,7 +92,9 @@ function unlikeTruth(world: World, { rollout, planned, call }: Request, output: 
   const ran = world.truth.executionsOf(owner).filter((execution) => ids.has(execution.call));
   if (output.startsWith(brokenWords)) return world.truth.brokenBy(owner) ? null : 'it broke nothing';
   if (output === cancelledWords)
-    return ran.length === 0 && isCancelled(world, call) ? null : 'it was not cancelled';
+    return ran.every((one) => wentWithItsLife(world, one)) && isCancelled(world, call)
+      ? null
+      : 'it was not cancelled';
   if (planned?.kind === 'bad_arguments') {
     return ran.length === 0 && output.startsWith('Error: ') ? null : 'its arguments were wrong';
   }
@@ -101,6 +104,10 @@ function unlikeTruth(world: World, { rollout, planned, call }: Request, output: 
   if (did.length === 0) return ran.length === 0 ? 'it never ran' : 'it has not ended by itself';
   return did.includes(output) ? null : `it did "${did.join('" and "')}"`;
 }
+
+/** It began in a life that ended under it, which Redis may have forgotten, too: then it is not begun in the rollout's next sandbox. */
+const wentWithItsLife = ({ truth }: World, { sandbox, boot, ending }: Execution): boolean =>
+  ending === null && (truth.lifeOf(sandbox, boot)?.endedMs ?? null) !== null;
 
 const isCancelled = ({ ledger }: World, call: string): boolean =>
   ledger.requests.some((request) => request.asking === 'cancel' && request.call === call);

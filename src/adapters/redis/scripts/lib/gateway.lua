@@ -128,18 +128,21 @@ local function isDoubtful(id, own)
 end
 
 -- A process that is killed closes its connections one after another. Its client may ask for the end here before Redis hears of its own, so
--- each gateway that has a request in hand must have spoken since that was first asked; gateways speak every second.
+-- each gateway that has a request in hand must have spoken since that was first asked; gateways speak every second. What it had
+-- sent before it was killed may come a moment later.
 local function awaitsWord(id)
+  local onTheWayMs = 100
   local askedMs
   for gateway, has in pairs(all()) do
     if redis.call('SISMEMBER', key.inHand .. gateway, id) == 1 then
       if not askedMs then
-        redis.call('SET', key.endAsked .. id, nowMs, 'NX', 'PX', 10 * 1000)
+        redis.call('SET', key.endAsked .. id, nowMs, 'NX', 'PX', 120 * 1000)
         askedMs = tonumber(redis.call('GET', key.endAsked .. id))
       end
-      if (has.heardMs or 0) <= askedMs then return true end
+      if (has.heardMs or 0) <= askedMs + onTheWayMs then return true end
     end
   end
+  if askedMs then redis.call('DEL', key.endAsked .. id) end
   return false
 end
 
