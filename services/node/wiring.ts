@@ -17,6 +17,9 @@ import { createBuiltData } from './data/built-data.ts';
 import { createDataCache } from './data/cache.ts';
 import { createImages } from './images/images.ts';
 import { imageTrouble } from './images/image-trouble.ts';
+import { usualBounds } from './mirrors/account.ts';
+import { reachable } from './mirrors/addresses.ts';
+import { createMirrorDoors } from './mirrors/mirrors.ts';
 import { openKernelKills } from './kernel-kills.ts';
 import { describeIsolation, limitationsOf } from './limitations.ts';
 import { lookEveryMs } from './sandbox/death.ts';
@@ -72,6 +75,10 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const feed = createFeed();
   const kernelKills = openKernelKills();
   const records = createRecords(stateFolder);
+  const mirrors = createMirrorDoors({
+    isOpen: reachable(config.privateAddresses),
+    bounds: { ...usualBounds, bytes: config.mirrorBytes },
+  });
   const memoryRoom = { percent: config.memoryPercent, read: readHostMemory };
   const tools = {
     clock,
@@ -80,6 +87,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     records,
     groups,
     launch,
+    mirrors,
     kernelKills,
     line: createStartLine(config.startConcurrency, longestStartLine),
   };
@@ -164,6 +172,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
       await data.stop();
       images.stopPulling();
       await sandboxes.stop();
+      mirrors.close();
       await images
         .stop()
         .catch((thrown: unknown) => log.error('images not stopped', { error: String(thrown) }));

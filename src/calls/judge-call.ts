@@ -43,6 +43,9 @@ export function judgeAnswer(running: JudgedCall, answer: CallAnswer, backend: Ba
   const { work } = running;
   if (isLate(answer)) return withoutTurn(work);
   if (isDatabaseBroken(work, answer)) return { settlement: dependencyFailed(work, answer), result: null };
+  const mirrors = mirrorsFailed(answer);
+  if (mirrors !== null)
+    return { settlement: dependencyFailed(work, answer, mirrors), result: null, backend: mirrors };
   if (backend !== null && backend.kind !== 'good')
     return { settlement: dependencyFailed(work, answer, backend), result: null, backend };
   const result = resultOf(running, answer);
@@ -81,6 +84,19 @@ export function reportsFailure({ exitCodes }: Dependency, answer: CallAnswer): b
   return endedWith(answer, exitCodes);
 }
 
+/**
+ * A mirror of packages failed a request of this sandbox while the call ran, and at once a probe of it: node counted both. What the command
+ * made of that does not count, whatever its exit code. Null: this did not happen.
+ */
+function mirrorsFailed({ evidence: { mirrors } }: CallAnswer): Unusable | null {
+  if (mirrors === undefined || mirrors.confirmed === 0) return null;
+  const reason = `a package mirror failed ${mirrors.confirmed} of ${mirrors.asked} requests, and a probe of it too`;
+  const doubt = mirrors.mostOfLoad
+    ? 'its run makes most of the requests to mirrors: it may have overloaded one'
+    : null;
+  return { kind: 'failed', reason, doubt };
+}
+
 type Unusable = Exclude<BackendWord, { kind: 'good' }>;
 
 function dependencyFailed(work: Tracked, answer: CallAnswer, backend?: Unusable): Settlement {
@@ -109,8 +125,9 @@ function saidOf({ stdout, stderr }: CallAnswer): string {
 const isProven = (backend: Unusable): boolean => backend.kind === 'failed' && backend.doubt === null;
 
 function probeEvidence({ dependency }: Tracked, backend: Unusable | undefined): Evidence {
-  if (backend === undefined || dependency === null) return {};
+  if (backend === undefined) return {};
   const doubt = backend.kind === 'failed' ? backend.doubt : null;
+  if (dependency === null) return { probed: backend.reason, ...(doubt !== null && { doubt }) };
   // The host alone: trainers read it, and an address may hold more than they should know.
   const { host } = new URL(dependency.probe);
   return { probe: host, probed: backend.reason, ...(doubt !== null && { doubt }) };

@@ -135,7 +135,18 @@ function gradeOf(leaf: Leaf<'command'>, answer: CallAnswer | 'running'): Command
   // What its grader made of that is nobody's: a sandboxd of an earlier version puts no such file there.
   if (leaf.readsRollout && grade.toldRollout !== true)
     throw graderFailed('its sandboxd is of a version that cannot show a grader the rollout', 'ENOSYS');
+  refuseDisturbed(answer);
   return badEnding(leaf, answer) ?? scored(grade.score);
+}
+
+/** What a grader made of packages that it did not get says nothing of the policy; marked, since what it runs may be the policy's. */
+function refuseDisturbed({ evidence: { mirrors } }: CallAnswer): void {
+  if (mirrors === undefined || mirrors.failed + mirrors.refused + mirrors.confirmed === 0) return;
+  const { asked, failed, refused } = mirrors;
+  throw suspiciousFailure(
+    `of ${asked} requests of the grader to package mirrors, ${failed} failed and ${refused} were above the bounds of its sandbox`,
+    'EMIRROR',
+  );
 }
 
 /** Null: it ended well, and its score file counts. */

@@ -75,6 +75,15 @@ const Evidence = Type.Object({
   outOfMemoryKills: Type.Union([Count, Type.Null()]),
   memoryLackedBy: Type.Optional(Type.String()),
   nodeDiskFull: Type.Optional(Type.Boolean()),
+  mirrors: Type.Optional(
+    Type.Object({
+      asked: Count,
+      failed: Count,
+      confirmed: Count,
+      refused: Count,
+      mostOfLoad: Type.Boolean(),
+    }),
+  ),
   escapedProcesses: Count,
   backgroundProcesses: Count,
   endedAgoMs: Type.Optional(Duration),

@@ -49,6 +49,8 @@ describe('a node whose sandboxes misbehave', () => {
         startConcurrency: 1,
         userNamespaces: 'auto',
         memoryPercent: 800,
+        privateAddresses: [],
+        mirrorBytes: 1,
         exitWithParent: false,
         logLevel: 'error',
       },
