@@ -111,7 +111,7 @@ function changesIn({ reason }: Static<typeof GradeAnswer>['detail']): string | n
   // What setup writes is among them; the rest differs between two sandboxes of the image, and costs each rollout.
   return told.startsWith('0 ')
     ? told
-    : `${told}: nothing but what setup writes should differ, so except the rest`;
+    : `${told}: only files that setup wrote should differ; add the others to except`;
 }
 
 /**

@@ -19,7 +19,7 @@ type Deps = {
 /** Every gateway looks for what is too old: what another one removed is no error. */
 const retentionMs = 6 * 60 * 60 * 1000;
 /** A store that is away must not hold up a gateway that ends; what it lacks then is logged. */
-const lastWordMs = 10_000;
+const lastWordMs = 4_000;
 
 /** Kept lines go to the trajectory store, too, and old ones leave it. Null settings: there is no store. */
 export function wireTrajectories(
@@ -34,7 +34,7 @@ export function wireTrajectories(
   const { signal } = stopping;
   const onError = (error: unknown) =>
     log.warn('old trajectories could not be removed', { place: store.place, ...errorFields(error) });
-  const retention = every({ intervalMs: retentionMs, clock, signal, onError }, async () => {
+  void every({ intervalMs: retentionMs, clock, signal, onError }, async () => {
     const removed = await removeOld(store, settings, clock.nowMs());
     if (removed.objects > 0) log.info('old trajectories removed', { place: store.place, ...removed });
   });
@@ -42,7 +42,7 @@ export function wireTrajectories(
     add: (line, key) => written.add(line, key),
     close: async () => {
       stopping.abort();
-      const stored = Promise.all([written.flush(), retention.done]).then(() => true);
+      const stored = written.flush().then(() => true);
       const isStored = await Promise.race([stored, clock.sleep(lastWordMs).then(() => false)]);
       if (!isStored) log.error('the last trajectories are not stored', { place: store.place });
     },

@@ -21,7 +21,7 @@ export type TakingPlan = {
 
 export type Taken = { readonly artifacts: Artifacts | null; readonly changes: Artifacts | null };
 
-/** Null: no grader works elsewhere. All that name changes name the same ones (`environments/compile/changes.ts`). */
+/** Null: no grader works elsewhere. All that name changes name the same ones (`environments/compile/grader-sandbox.ts`). */
 export function planTaking(environment: Environment): TakingPlan | null {
   const leaves = freshLeaves(environment.grader);
   if (leaves.length === 0) return null;

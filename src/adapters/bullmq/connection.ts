@@ -5,7 +5,7 @@ import { createClient, isElsewhere, type RedisAccess } from '../redis-client/cli
 const commandTimeoutMs = 2_000;
 
 /**
- * Connection of the side that offers tickets: an answer or an error within seconds, because the loop that offers them
+ * Connection of the side that adds launches: an answer or an error within seconds, because the loop that offers them
  * comes again anyway and must not pile commands up while Redis is away.
  */
 export function offeringConnection(access: RedisAccess): Redis {

@@ -74,8 +74,13 @@ async function* listFiles(folder: string, prefix: string): AsyncGenerator<Stored
   }
 }
 
-const entriesOf = async (path: string) =>
-  (await readdir(path, { withFileTypes: true }).catch(nullIfMissing)) ?? [];
+/** A file system of its own has this folder, which only root may enter. */
+const ofFileSystem = 'lost+found';
+
+async function entriesOf(path: string) {
+  const entries = (await readdir(path, { withFileTypes: true }).catch(nullIfMissing)) ?? [];
+  return entries.filter(({ name }) => name !== ofFileSystem);
+}
 
 function nullIfMissing(error: unknown): null {
   if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;

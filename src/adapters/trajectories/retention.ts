@@ -11,7 +11,10 @@ export type Removed = { readonly objects: number; readonly bytes: number };
 
 const dayMs = 24 * 60 * 60 * 1000;
 
-/** Removes what is older than the days, and then whole runs, the one first that was written longest ago, until the rest has room. */
+/**
+ * Removes what is older than the days, and then whole runs until the rest has room, the one first that was written to least recently. There
+ * may be a million objects, so only runs are in memory.
+ */
 export async function removeOld(
   store: ObjectStore,
   { keepDays, maxBytes }: Retention,
@@ -29,23 +32,23 @@ export async function removeOld(
     const parsed = parseName(object.name);
     if (parsed === null) continue;
     if (parsed.day < oldest) await remove(object);
-    else note(runs, parsed.run, object);
+    else if (maxBytes !== null) note(runs, parsed.run, object);
   }
   let bytes = [...runs.values()].reduce((sum, run) => sum + run.bytes, 0);
-  for (const run of [...runs.values()].toSorted((a, b) => a.writtenAtMs - b.writtenAtMs)) {
+  for (const [name, run] of [...runs].toSorted(([, a], [, b]) => a.writtenAtMs - b.writtenAtMs)) {
     if (maxBytes === null || bytes <= maxBytes) break;
-    for (const object of run.objects) await remove(object);
+    for await (const object of store.list(`${name}/`))
+      if (parseName(object.name) !== null) await remove(object);
     bytes -= run.bytes;
   }
   return removed;
 }
 
-type Runs = Map<string, { bytes: number; writtenAtMs: number; readonly objects: StoredObject[] }>;
+type Runs = Map<string, { bytes: number; writtenAtMs: number }>;
 
 function note(runs: Runs, run: string, object: StoredObject): void {
-  const known = runs.get(run) ?? { bytes: 0, writtenAtMs: 0, objects: [] };
+  const known = runs.get(run) ?? { bytes: 0, writtenAtMs: 0 };
   runs.set(run, known);
   known.bytes += object.bytes;
   known.writtenAtMs = Math.max(known.writtenAtMs, object.writtenAtMs);
-  known.objects.push(object);
 }

@@ -36,10 +36,12 @@ export function segmentName(folder: string, atMs: number, writer: string, number
 
 export const indexOf = (segment: string): string => segment.slice(0, -segmentEnd.length) + indexEnd;
 
-/** The folder of its run and its day; null: it is no part of a trajectory. */
+/** The folder of its run and its day; null: it is no part of a trajectory, but a file of another program, as logs by day are. */
 export function parseName(name: string): { readonly run: string; readonly day: string } | null {
   const [tenant, run, day, file, ...rest] = name.split('/');
   if (run === undefined || day === undefined || file === undefined || rest.length > 0) return null;
-  if (!/^\d{4}-\d\d-\d\d$/.test(day) || !(file.endsWith(segmentEnd) || file.endsWith(indexEnd))) return null;
+  if (!/^\d{4}-\d\d-\d\d$/.test(day) || !isOfWriter.test(file)) return null;
   return { run: `${tenant}/${run}`, day };
 }
+
+const isOfWriter = /^gateway-[0-9a-z]{8}-\d{6,12}(?:\.jsonl\.gz|\.idx)$/;

@@ -135,7 +135,7 @@ test('a store that comes back in time has every line', async () => {
 
 const dayMs = 24 * 60 * 60 * 1000;
 
-test('what is older than its days goes, then whole runs, the one first that was written longest ago', async () => {
+test('what is older than its days is removed, then the runs that were written to least recently, and no file of others', async () => {
   const log = newLog();
   const bytesOf = async () =>
     (await Array.fromAsync(store.list(''))).reduce((sum, { bytes }) => sum + bytes, 0);
@@ -143,7 +143,8 @@ test('what is older than its days goes, then whole runs, the one first that was 
     log.add(keyOf('a', run), run);
     await log.flush();
   }
-  await store.put('note.txt', Buffer.from('of another program'));
+  const others = ['logs/app/2020-01-01/part.jsonl.gz', 'note.txt'];
+  for (const name of others) await store.put(name, Buffer.from('of another program'));
   const all = await bytesOf();
   const now = Date.now();
   expect(await removeOld(store, { keepDays: 1, maxBytes: null }, now)).toEqual({ objects: 0, bytes: 0 });
@@ -151,5 +152,5 @@ test('what is older than its days goes, then whole runs, the one first that was 
   expect((await store.folders('acme/')).length).toBeGreaterThan(0);
   expect([(await read('oldest')).texts, (await read('newest')).texts]).toEqual([[], ['newest']]);
   await removeOld(store, { keepDays: 1, maxBytes: null }, now + 3 * dayMs);
-  expect(filesIn()).toEqual(['note.txt']);
+  expect(filesIn()).toEqual(others);
 });

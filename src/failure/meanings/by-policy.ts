@@ -45,7 +45,7 @@ export const byPolicy: Readonly<Record<FailureCode, ByPolicy>> = {
     'One call ends within a request. At most 48 run at once, and those beyond what a sandbox keeps room for (8 MiB, twice `output_bytes` each: 16 of the largest) wait for one another: keep three `timeout`s below the 36 minutes of four requests; `limits.grade` too.',
   ),
   grader_failed: marked(
-    'A command grader’s bad endings and a judge’s refusals are worth what `on_…` says. Of `discard`, of files that cannot be read, of a grader that does not start or does not end, of processes that cannot be killed, of a sandbox that is silent until its turn ends, and of a judge that fails or is silent, the mark says that it may have been the policy. A want of memory or processes counts as the policy’s, `on_broken`, only if the sandbox’s own account shows it. `limits.grade` must hold all of the grader’s timeouts.',
+    'A command grader’s bad endings and a judge’s refusals are worth what `on_…` says. A discard is marked if files cannot be read, the grader does not start or does not end, processes cannot be killed, the sandbox is silent until the turn ends, or a judge fails or is silent: the policy may have caused it. A want of memory or processes counts as the policy’s, `on_broken`, only if the sandbox’s own account shows it. `limits.grade` must hold all of the grader’s timeouts.',
   ),
   rollout_unknown: setting(
     'Calls of tools that are not here and calls with wrong arguments count for nothing. A call with right arguments that the platform lists and does not send counts, such as one beyond the platform’s own budget: keep that above `limits.tool_calls`, or choose `unseen_calls: report`.',
@@ -90,7 +90,7 @@ export const byPolicy: Readonly<Record<FailureCode, ByPolicy>> = {
   ),
   unauthorized: no('The job has the keys.'),
   unclassified: setting(
-    'Not known in advance: each is a bug to fix, and this question is asked then. With `run_as: root` or `uid: single` its sandbox may break the protocol: a call is asked for again until its time is over, and what is discarded is marked.',
+    'Not known in advance: each is a bug to fix, and with the fix it is decided whether a policy can cause it. With `run_as: root` or `uid: single` its sandbox may break the protocol: a call is asked for again until its time is over, and what is discarded is marked.',
   ),
 };
 

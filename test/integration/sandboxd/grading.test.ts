@@ -3,7 +3,6 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { readProcessTable } from '#services/sandboxd/processes/process-table.ts';
 import { callId } from '#src/model/ids.ts';
 import type { CallAnswer, CallRequest } from '#src/protocol/sandboxd/wire.ts';
 import {
@@ -205,20 +204,20 @@ it('a grade outruns processes that fork and end faster than anybody can look, be
   }
 });
 
-function placesGrader(pid: number): boolean {
+function placesGrader(pid: string): boolean {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('place-grader');
   } catch {
-    // It has ended since the table was read.
+    // It has ended since it was listed.
     return false;
   }
 }
 
 /** Kills the helper that places the grader's files, as a machine without memory does. */
 async function killPlacing({ process: { pid } }: TestSandboxd): Promise<void> {
-  const find = () => readProcessTable().find((row) => row.parent === pid && placesGrader(row.pid));
+  const find = () => readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').find(placesGrader);
   const helper = await vi.waitUntil(find, { interval: 1, timeout: 20_000 });
-  process.kill(helper.pid, 'SIGKILL');
+  process.kill(Number(helper), 'SIGKILL');
 }
 
 it.each(['two-user', 'single-user'] as const)(
@@ -228,8 +227,10 @@ it.each(['two-user', 'single-user'] as const)(
     try {
       const { link, target } = sandboxd;
       await link.bind(target, aBind(), signal);
-      // Long enough to be found while it reads them.
-      const files = { large: 'x'.repeat(8_000_000) };
+      // So many that it is found while it writes them.
+      const files = Object.fromEntries(
+        Array.from({ length: 20_000 }, (_, number) => [`file-${number}`, 'x']),
+      );
       const graded = link.call(target, callId('g1'), aGrade('true', { files }), 30_000, signal);
       await killPlacing(sandboxd);
       expect(await graded).toMatchObject({ grade: { kind: 'folder_failed', errno: 'LOST' } });
