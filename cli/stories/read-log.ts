@@ -111,10 +111,10 @@ async function toldByFleet<Made>(
   const client = createHttpClient(connection);
   const place = { state: options.state ?? defaultStateFolder, variables };
   try {
-    const whole = await toldByIndex({ client, connection, place }, wanted, making);
-    if (whole?.told !== undefined && whole.told !== null) return { ...whole, told: whole.told };
+    const indexed = await toldByIndex({ client, connection, place }, wanted, making);
+    if (indexed !== null && indexed.whole !== null) return indexed.whole;
     const newest = await toldByGateway(client, connection, wanted, making);
-    return newest === null ? null : { ...newest, missing: [...(whole?.missing ?? []), ...newest.missing] };
+    return newest === null ? null : { ...newest, missing: [...(indexed?.missing ?? []), ...newest.missing] };
   } finally {
     await client.close();
   }

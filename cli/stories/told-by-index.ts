@@ -20,24 +20,24 @@ type Indexing = {
 
 /**
  * All that is logged of a run, however much: read on from where the last command ended, and then told rollout by rollout.
- * Null: it is no run, or the gateway is too old. `told` null: this Node has no index, and `missing` says so.
+ * Null: it is no run, or the gateway is too old. `whole` null: this Node has no index, and `missing` says so.
  */
 export async function toldByIndex<Made>(
   { client, connection, place }: Indexing,
   { run, rollout, verdicts }: Wanted,
   making: () => Making<Made>,
-): Promise<(Omit<ToldLog<Made>, 'told'> & { readonly told: Made | null }) | null> {
+): Promise<{ readonly whole: ToldLog<Made> | null; readonly missing: readonly Missing[] } | null> {
   if (run === null || rollout !== null) return null;
   const path = indexFileOf(connection, run, place, Date.now());
   const index = await opened(path);
-  if (index instanceof NoSqlite) return { told: null, missing: [newestOnly(index.message)] };
+  if (index instanceof NoSqlite) return { whole: null, missing: [newestOnly(index.message)] };
   try {
     const missing = await followRun(client, run, index);
     if (missing === null) return null;
     const made = making();
     const isWhole = addAll(index, made, verdicts === true);
     const left = isWhole ? missing : [...missing, tooMany(made)];
-    return { told: made.made(), missing: left, hasWhy: true };
+    return { whole: { told: made.made(), missing: left, hasWhy: true }, missing: left };
   } catch (thrown) {
     if (thrown instanceof CommandError) return null;
     throw thrown;

@@ -141,8 +141,8 @@ export type RunRead = { readonly subject: Subject; readonly missing: readonly st
 
 /** A run as it was recorded: in the file that is named, else as its fleet tells it. */
 export async function readRun(options: LogOptions, run: RunId, environment: string): Promise<RunRead> {
-  const drafts = new RunDrafts();
-  const { missing, hasWhy } = await readLog(options, anyTenant(run, null), process.env, () => making(drafts));
+  const fresh = () => making(new RunDrafts());
+  const { told: drafts, missing, hasWhy } = await readLog(options, anyTenant(run, null), process.env, fresh);
   // What a gateway tells of all events at once is without why; of the verdicts alone it is with it.
   const more = hasWhy === true ? [] : await readWhys(options, run, drafts);
   const rollouts = drafts.rolloutsOf(environment);
@@ -154,10 +154,10 @@ export async function readRun(options: LogOptions, run: RunId, environment: stri
   return { subject: { name: run, what: 'run', rollouts }, missing: [...new Set(told)] };
 }
 
-const making = (drafts: RunDrafts): Making<null> => ({
+const making = (drafts: RunDrafts): Making<RunDrafts> => ({
   add: (event) => drafts.add(event),
   finish: (key) => drafts.finish(key),
-  made: () => null,
+  made: () => drafts,
   most: `${mostRollouts} rollouts`,
 });
 
