@@ -141,8 +141,8 @@ export type RunRead = { readonly subject: Subject; readonly missing: readonly st
 
 /** A run as it was recorded: in the file that is named, else as its fleet tells it. */
 export async function readRun(options: LogOptions, run: RunId, environment: string): Promise<RunRead> {
-  const fresh = () => making(new RunDrafts());
-  const { told: drafts, missing, hasWhy } = await readLog(options, anyTenant(run, null), process.env, fresh);
+  const read = await readLog(options, anyTenant(run, null), process.env, intoNewDrafts);
+  const { told: drafts, missing, hasWhy } = read;
   // What a gateway tells of all events at once is without why; of the verdicts alone it is with it.
   const more = hasWhy === true ? [] : await readWhys(options, run, drafts);
   const rollouts = drafts.rolloutsOf(environment);
@@ -160,6 +160,8 @@ const making = (drafts: RunDrafts): Making<RunDrafts> => ({
   made: () => drafts,
   most: `${mostRollouts} rollouts`,
 });
+
+const intoNewDrafts = () => making(new RunDrafts());
 
 async function readWhys(options: LogOptions, run: RunId, drafts: RunDrafts) {
   const wanted = { ...anyTenant(run, null), verdicts: true as const };
