@@ -66,9 +66,21 @@ function inStore(store: ObjectStore): KeptSource {
     isThere: !isFolder || existsSync(store.place),
     lines: (run, rollout, onUnreadable) => {
       const isWanted = (key: string) => rollout === null || isOf(key, rollout);
-      return readTrajectories(store, { run, isWanted, fewRollouts: rollout !== null }, onUnreadable);
+      const wanted = { run, isWanted, fewRollouts: rollout !== null };
+      return listable(store.place, readTrajectories(store, wanted, onUnreadable));
     },
   };
+}
+
+/** A store that cannot be listed is a mistake of its settings, or it is away. */
+async function* listable(place: string, lines: AsyncIterable<string>): AsyncGenerator<string> {
+  try {
+    yield* lines;
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    const next = 'check its address, AWS_REGION, the credentials and the network, then try again';
+    throw new CommandError(`the trajectory store ${place} cannot be read: ${reason}`, 'yours', next, cause);
+  }
 }
 
 function isOf(key: string, rollout: RolloutId): boolean {
