@@ -3,7 +3,7 @@ import { runId } from '#src/model/ids.ts';
 import { CommandError } from '../command-error.ts';
 import { openKept } from './kept-source.ts';
 
-test('a store that does not answer is told with its place and what to check, and is no bug of this command', async () => {
+test('a store that does not answer is an error with its place and what to check', async () => {
   const variables = {
     AWS_REGION: 'eu-central-1',
     AWS_ENDPOINT_URL_S3: 'http://127.0.0.1:1',
