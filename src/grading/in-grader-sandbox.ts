@@ -66,7 +66,7 @@ async function inOne<Result>(
   }
 }
 
-/** Whatever a sandbox goes down of before a grader runs there, nothing of the policy's has run there either. */
+/** If a sandbox is lost before a grader runs in it, nothing of the policy has run in it either. */
 export function beforeItRan(thrown: unknown): never {
   throw thrown instanceof PolicyBrokeIt ? new AnotherOne(thrown.message) : thrown;
 }
@@ -117,7 +117,7 @@ function anotherInstead(why: string, evidence: Evidence): Failure {
   return sandboxdUnreachable(`the sandbox of a grader was given up for another: ${why}`, { evidence });
 }
 
-/** Nothing hangs on it: one that is not let go of is, as nobody renews it. */
+/** If it fails, the claim ends by itself, because it is not renewed. */
 export async function letGo(
   { grades }: Pick<ElsewhereDeps, 'grades'>,
   { rollout, turn }: GradeJob,

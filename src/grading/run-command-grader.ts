@@ -133,7 +133,7 @@ function gradeOf(leaf: Leaf<'command'>, answer: CallAnswer | 'running'): Command
   if (grade.kind === 'survivors')
     throw suspiciousFailure(`${grade.count} processes could not be killed`, 'EBUSY');
   if (grade.kind === 'folder_failed') return withoutFolder(grade);
-  // What its grader made of that is nobody's: a sandboxd of an earlier version puts no such file there.
+  // Its grader's result does not count: a sandboxd of an earlier version puts no such file there.
   if (leaf.readsRollout && grade.toldRollout !== true)
     throw graderFailed('its sandboxd is of a version that cannot show a grader the rollout', 'ENOSYS');
   return badEnding(leaf, answer) ?? scored(grade.score);

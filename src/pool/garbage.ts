@@ -77,7 +77,7 @@ async function examine(
   lastingMs: number,
   signal: AbortSignal,
 ): Promise<void> {
-  // What an earlier version has started is heard of late: whoever is asked, and destroyed, must be nobody's now.
+  // Sandboxes that an earlier version started become known late: only one without an owner may be asked and destroyed.
   const { sandbox } = stranger;
   if ((await tools.pool.known([sandbox])).has(sandbox)) return;
   const answer = await ask(tools, stranger, signal);

@@ -148,7 +148,7 @@ export function describeLaunchQueue(name: string, openAll: () => Promise<QueuesU
       await expect.poll(() => given).toEqual([true]);
     });
 
-    it('a worker that is told to stop gives its launches to others, and ends', async () => {
+    it('a worker that is stopped gives its launches to others, and ends', async () => {
       const first = new AbortController();
       let taken = 0;
       const done = work(2, (...given) => ((taken += 1), untilStopped(...given)), first.signal);

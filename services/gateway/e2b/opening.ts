@@ -16,7 +16,7 @@ import { answerOf, newSandboxId, openingOf, sandboxIdOf } from './sandbox.ts';
 import { templateOf } from './template-names.ts';
 
 /**
- * A client waits a minute for its sandbox and then hangs up, with three tries inside of it. So it is told a little before that (`lineMs`)
+ * A client waits a minute for its sandbox and then hangs up, with three tries within it. So it gets its answer a little before that (`lineMs`)
  * the line was too long, and to come back later than it would try again by itself.
  */
 const comeBackMs = 15_000;

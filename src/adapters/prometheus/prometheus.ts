@@ -27,7 +27,7 @@ export type Prometheus = {
   readonly environments: (now: EnvironmentsInForce) => void;
   /** Shows what all sandboxes have cost; null: nobody knows now, and it stays as it was. */
   readonly sandboxCost: (costs: readonly SandboxCost[] | null) => void;
-  /** Shows the launches in their queue; null: nobody knows now. */
+  /** Shows the launches in their queue; null: they cannot be read now. */
   readonly launchQueue: (counts: QueueCounts | null) => void;
   /** Counts a call of the engine's API as it ended. */
   readonly apiCall: (call: ApiCall) => void;

@@ -95,7 +95,7 @@ type Plan = {
 const plansKnown = new WeakMap<readonly PoolTarget[], Plan>();
 
 /**
- * How many of the start slots images that dataset rows name may hold. There may be thousands, and nobody has looked at
+ * How many of the start slots images that dataset rows name may hold. There may be thousands, and no person has looked at
  * any of them: a pull may be slow or never end, and holds its slot meanwhile. Half is always for what is known to start.
  */
 type PullSlots = {

@@ -17,7 +17,7 @@ import { type Started, type StartProgress, startSandbox, type StartTools } from 
  *      ▼
  *   ready: into the pool, or at once to the rollout that waits
  *
- * A worker that is told to stop lets its job fail: the queue gives the job to another, which goes on with the same
+ * A worker that stops lets its job fail: the queue gives the job to another, which goes on with the same
  * sandbox. The same happens when fleet state does not answer. Two workers may have one launch when the first was silent for
  * longer than its lock: each step may be done twice, and fleet state takes the first end only.
  */

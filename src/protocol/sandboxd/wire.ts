@@ -371,9 +371,9 @@ export const maxChangedFiles = 4_096;
 
 /**
  * What became of a turn. `survivors`: so many processes could not be killed, before the grader began or after its end,
- * so that nobody may trust a score. `folder_failed`: its folder could not be made, filled or read. `errno` is ENOMEM, EAGAIN or SIGKILL
+ * so that no score can be trusted. `folder_failed`: its folder could not be made, filled or read. `errno` is ENOMEM, EAGAIN or SIGKILL
  * only if the sandbox's own account shows that it ran short, else LOST; ETIMEDOUT if it took too long.
- * `ran`: the text of its score file, at most {@link longestScoreBytes} and one; null where there is none;
+ * `ran`: the text of its score file, at most {@link longestScoreBytes} and one; null: there is no such file;
  * `toldRollout`: it had the file that was asked for, which a sandboxd of before does not know of.
  */
 export type GradeTurn =

@@ -12,7 +12,7 @@ type Worker = {
   running: number;
 };
 
-/** As Redis keeps it. `delivery`: which worker has its lock; whoever had it before writes nothing any more. */
+/** As Redis keeps it. `delivery`: which worker has its lock; a worker that had it before writes nothing more. */
 type Job = {
   readonly launch: Launch;
   readonly addedMs: number;
