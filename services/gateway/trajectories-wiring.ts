@@ -29,8 +29,10 @@ export function wireTrajectories(
   if (settings === null) return { add: () => undefined, close: () => Promise.resolve() };
   const store = openObjectStore(settings.place, settings.variables);
   const { trajectoriesDropped: onDropped, trajectoriesWritten: onWritten } = logs;
-  const written = createTrajectoryLog({ store, clock, random, log, onDropped, onWritten });
   const stopping = new AbortController();
+  const ending = new AbortController();
+  const giveUp = ending.signal;
+  const written = createTrajectoryLog({ store, clock, random, log, giveUp, onDropped, onWritten });
   const { signal } = stopping;
   const onError = (error: unknown) =>
     log.warn('old trajectories could not be removed', { place: store.place, ...errorFields(error) });
@@ -44,6 +46,7 @@ export function wireTrajectories(
       stopping.abort();
       const stored = written.flush().then(() => true);
       const isStored = await Promise.race([stored, clock.sleep(lastWordMs).then(() => false)]);
+      ending.abort();
       if (!isStored) log.error('the last trajectories are not stored', { place: store.place });
     },
   };

@@ -317,11 +317,12 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
   trajectory: {
     what: 'storing a segment of trajectories',
     on: 'every failure of the folder or of S3',
-    until: '60 s and 5 tries; then its lines are counted as lost',
+    until: '15 min, or the end of the gateway; then its lines are counted as lost',
     again: () => true,
-    mostTries: 5,
+    mostTries: always,
     pauses: { firstMs: 500, factor: 3, longestMs: 10_000 },
-    withinMs: 60_000,
+    // A store may restart or move meanwhile, and what waits has a bound. A segment that is refused for itself must not stop those after it.
+    withinMs: 15 * 60_000,
     by: ['src/adapters/trajectories/trajectory-log.ts'],
   },
   creation: {

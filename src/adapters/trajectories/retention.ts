@@ -9,11 +9,12 @@ export type Retention = {
 
 export type Removed = { readonly objects: number; readonly bytes: number };
 
-const dayMs = 24 * 60 * 60 * 1000;
+const hourMs = 60 * 60 * 1000;
+const dayMs = 24 * hourMs;
 
 /**
- * Removes what is older than the days, and then whole runs until the rest has room, the one first that was written to least recently. There
- * may be a million objects, so only runs are in memory.
+ * Removes what is older than the days, and then whole runs until the rest has room, the one first that was written to least recently. Of a
+ * run that is being written, it removes only as much as it must. There may be a million objects, so only runs are in memory.
  */
 export async function removeOld(
   store: ObjectStore,
@@ -37,9 +38,13 @@ export async function removeOld(
   let bytes = [...runs.values()].reduce((sum, run) => sum + run.bytes, 0);
   for (const [name, run] of [...runs].toSorted(([, a], [, b]) => a.writtenAtMs - b.writtenAtMs)) {
     if (maxBytes === null || bytes <= maxBytes) break;
-    for await (const object of store.list(`${name}/`))
-      if (parseName(object.name) !== null) await remove(object);
-    bytes -= run.bytes;
+    const isBeingWritten = nowMs - run.writtenAtMs < hourMs;
+    for await (const object of store.list(`${name}/`)) {
+      if (isBeingWritten && bytes <= maxBytes) break;
+      if (parseName(object.name) === null) continue;
+      await remove(object);
+      bytes -= object.bytes;
+    }
   }
   return removed;
 }

@@ -12,7 +12,7 @@ import { createFakeLog } from '#test/fakes/log.ts';
 import { createFolderStore } from '../object-store/folder-store.ts';
 import { readTrajectories } from './read-trajectories.ts';
 import { removeOld } from './retention.ts';
-import { createTrajectoryLog } from './trajectory-log.ts';
+import { createTrajectoryLog, type TrajectoryLogOptions } from './trajectory-log.ts';
 
 let folder: string;
 let store: ObjectStore;
@@ -32,20 +32,24 @@ const keyOf = (rollout: string, run = 'nightly', tenant = 'acme') =>
   });
 const lineOf = (key: string, text: string) => `${JSON.stringify({ key, text })}\n`;
 
-function newLog(into = store, changes: { readonly maxBufferedBytes?: number } = {}) {
+type Changes = Partial<Pick<TrajectoryLogOptions, 'maxBufferedBytes' | 'giveUp'>>;
+
+function newLog(into = store, changes: Changes = {}) {
   const counted = { dropped: 0, written: 0 };
-  const log = createTrajectoryLog({
+  const log = createFakeLog();
+  const trajectories = createTrajectoryLog({
     store: into,
     // No segment waits for its time, and no try for its pause.
     clock: { ...systemClock, sleep: () => Promise.resolve() },
     random: systemRandom,
-    log: createFakeLog(),
+    log,
+    giveUp: new AbortController().signal,
     onDropped: (lines) => void (counted.dropped += lines),
     onWritten: (bytes) => void (counted.written += bytes),
     ...changes,
   });
-  const add = (key: ReturnType<typeof keyOf>, text: string) => log.add(lineOf(key, text), key);
-  return { ...log, add, counted };
+  const add = (key: ReturnType<typeof keyOf>, text: string) => trajectories.add(lineOf(key, text), key);
+  return { ...trajectories, add, counted, log };
 }
 
 async function read(run: string, only: string | null = null) {
@@ -105,11 +109,14 @@ test('a writer that died before its index left a segment that is read whole, and
 
 test('a store that is away costs its lines, which are counted, and never those who write', async () => {
   const away: ObjectStore = { ...store, put: () => Promise.reject(new Error('no such disk')) };
-  const log = newLog(away, { maxBufferedBytes: 1000 });
+  const ending = new AbortController();
+  const log = newLog(away, { maxBufferedBytes: 1000, giveUp: ending.signal });
   const startedMs = performance.now();
   for (let n = 0; n < 100; n += 1) log.add(keyOf('a'), 'x'.repeat(100));
   expect(performance.now() - startedMs).toBeLessThan(500);
   expect(log.counted.dropped).toBeGreaterThan(80);
+  expect(log.log.lines.filter(({ message }) => message.includes('too slow'))).toHaveLength(1);
+  ending.abort();
   await log.flush();
   expect(log.counted).toEqual({ dropped: 100, written: 0 });
   log.add(keyOf('a'), 'there is room again');
@@ -117,8 +124,8 @@ test('a store that is away costs its lines, which are counted, and never those w
   await log.flush();
 });
 
-test('a store that comes back in time has every line', async () => {
-  let failures = 2;
+test('a store that is away for minutes has every line afterwards', async () => {
+  let failures = 40;
   const shaky: ObjectStore = {
     ...store,
     put: async (name, bytes) => {
@@ -131,6 +138,17 @@ test('a store that comes back in time has every line', async () => {
   log.add(keyOf('a'), 'kept');
   await log.flush();
   expect([(await read('nightly')).texts, log.counted.dropped]).toEqual([['kept'], 0]);
+});
+
+test('a run that is being written loses its oldest segments alone', async () => {
+  const log = newLog();
+  for (const text of ['first', 'second', 'third']) {
+    log.add(keyOf('a'), text);
+    await log.flush();
+  }
+  const all = (await Array.fromAsync(store.list(''))).reduce((sum, { bytes }) => sum + bytes, 0);
+  await removeOld(store, { keepDays: 14, maxBytes: Math.floor((all * 2) / 3) + 1 }, Date.now());
+  expect((await read('nightly')).texts).toEqual(['second', 'third']);
 });
 
 const dayMs = 24 * 60 * 60 * 1000;

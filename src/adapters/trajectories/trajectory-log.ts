@@ -13,6 +13,8 @@ export type TrajectoryLogOptions = {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  /** Once it is aborted, each segment has one more try. */
+  readonly giveUp: AbortSignal;
   /** Counts lines that are lost. */
   readonly onDropped: (lines: number) => void;
   /** Counts bytes that the store has. */
@@ -41,7 +43,7 @@ const writerLength = 8;
  *   gathering  lines wait for their segment to be closed
  *   storing    closed segments go to the store; lines that come meanwhile wait for the next ones
  *
- * The store may be slow or away: lines wait in a bounded buffer, a segment is tried some times, and what is lost is counted. No
+ * The store may be slow or away: lines wait in a bounded buffer, a segment is tried for minutes, and what is lost is counted. No
  * call and no grade waits for any of it.
  */
 export function createTrajectoryLog(given: TrajectoryLogOptions): TrajectoryLog {
@@ -53,6 +55,7 @@ export function createTrajectoryLog(given: TrajectoryLogOptions): TrajectoryLog 
   let running: Promise<void> | null = null;
   let hurry = new AbortController();
   let flushes = 0;
+  let isFull = false;
 
   const storeAll = async (): Promise<void> => {
     while (openBytes > 0) {
@@ -61,6 +64,7 @@ export function createTrajectoryLog(given: TrajectoryLogOptions): TrajectoryLog 
       [open, openBytes, hurry] = [new Map(), 0, new AbortController()];
       for (const [folder, rollouts] of closed) await storing(folder, rollouts);
       allBytes -= bytes;
+      isFull = false;
     }
     running = null;
   };
@@ -70,7 +74,9 @@ export function createTrajectoryLog(given: TrajectoryLogOptions): TrajectoryLog 
       const bytes = Buffer.byteLength(line);
       if (allBytes + bytes > maxBufferedBytes) {
         onDropped(1);
-        log.error('the trajectory store is too slow: a line was dropped', { key });
+        if (!isFull)
+          log.error('the trajectory store is too slow: lines are dropped until it has stored more', { key });
+        isFull = true;
         return;
       }
       addTo(open, line, key);
@@ -104,7 +110,8 @@ function addTo(open: OpenRuns, line: string, key: RolloutKey): void {
 }
 
 /** Stores a segment and then its index, so that an index is never of a segment that is not there. Never throws. */
-function createSegments({ store, clock, random, log, onDropped, onWritten }: TrajectoryLogOptions) {
+function createSegments(given: TrajectoryLogOptions) {
+  const { store, clock, random, log, giveUp, onDropped, onWritten } = given;
   const writer = `gateway-${random.text(writerLength)}`;
   let number = 0;
   return async (folder: string, rollouts: ReadonlyMap<RolloutKey, readonly string[]>): Promise<void> => {
@@ -113,7 +120,8 @@ function createSegments({ store, clock, random, log, onDropped, onWritten }: Tra
     try {
       const { bytes, index } = await packSegment(rollouts);
       const put = async (target: string, content: Uint8Array) => {
-        await retrying({ clock, random }, retryPolicies.trajectory, () => store.put(target, content));
+        const attempt = () => store.put(target, content);
+        await retrying({ clock, random }, retryPolicies.trajectory, attempt, { hurry: giveUp });
         onWritten(content.length);
       };
       await put(name, bytes);
