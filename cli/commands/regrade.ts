@@ -34,6 +34,7 @@ type RegradeOptions = ReadingOptions & {
   readonly grader: string;
   readonly kept?: string;
   readonly store?: string;
+  readonly tenant?: string;
   readonly environments: string;
   readonly atOnce: string;
 };
@@ -46,6 +47,7 @@ export function addRegradeCommand(program: Command, terminal: Terminal): void {
     .requiredOption('--grader <file>', 'YAML with grader: {…}, such as the next version of the environment')
     .option('--kept <folder>', 'folder of kept rollouts (default: that of the fleet on this machine)')
     .option('--store <place>', storeHelp)
+    .option('--tenant <name>', 'whose run, if runs of several tenants have this name')
     .option(
       '--environments <folder>',
       'folder of environment files, for a fleet that is started',
@@ -59,15 +61,16 @@ export function addRegradeCommand(program: Command, terminal: Terminal): void {
   withReadingOptions(command).action(async (run: string, options: RegradeOptions) => {
     const newer = readNewGrader(options.grader);
     const source = openKept(options, process.env);
+    const ofRun = { run, tenant: options.tenant };
     const unreadable = new Set<string>();
     const read = (name: string, why: string) => void unreadable.add(`${name}: ${why}`);
-    await mustHave(run, source);
-    const logged = await readOutlines(run, options, terminal);
+    await mustHave(ofRun, source);
+    const logged = await readOutlines(ofRun, options, terminal);
     const voided = new Set(logged.filter(({ voidReason }) => voidReason !== null).map(({ key }) => key));
     const graded = new Set<RolloutKey>();
     let keptButVoided = 0;
     const cut: LeftOut[] = [];
-    const kept = keptOf(run, source, read, (one) => {
+    const kept = keptOf(ofRun, source, read, (one) => {
       if (voided.has(one.key)) {
         keptButVoided += 1;
         return false;
@@ -94,35 +97,54 @@ export function addRegradeCommand(program: Command, terminal: Terminal): void {
 }
 
 /** Before a fleet is started for nothing. */
-async function mustHave(run: string, source: KeptSource): Promise<void> {
+async function mustHave(ofRun: OfRun, source: KeptSource): Promise<void> {
+  const { run } = ofRun;
   const next =
     'write keep: graded into its environment and play it again, or name the place with --kept or --store';
   if (!source.isThere) throw new CommandError(`there is no folder ${source.place}`, 'yours', next);
-  for await (const _kept of keptOf(run, source, () => undefined)) return;
+  for await (const _kept of keptOf(ofRun, source, () => undefined)) return;
   throw new CommandError(`no rollout of run ${run} is kept in ${source.place}`, 'yours', next);
 }
 
+type OfRun = { readonly run: string; readonly tenant: string | undefined };
+
 /** One at a time: with their artifacts all of a run may be more than memory holds. */
 async function* keptOf(
-  run: string,
+  { run, tenant }: OfRun,
   source: KeptSource,
   onUnreadable: OnUnreadable,
   isWanted: (kept: KeptLine) => boolean = () => true,
 ): AsyncGenerator<KeptLine> {
-  for await (const kept of readKept(source.lines(runId(run), null, onUnreadable)))
-    if (ownerOf(kept.key).run === run && isWanted(kept)) yield kept;
+  let only = tenant;
+  for await (const kept of readKept(source.lines(runId(run), null, onUnreadable))) {
+    const owner = ownerOf(kept.key);
+    if (owner.run !== run || (tenant !== undefined && owner.tenant !== tenant)) continue;
+    only ??= owner.tenant;
+    if (owner.tenant !== only) throw severalTenants(run, [only, owner.tenant]);
+    if (isWanted(kept)) yield kept;
+  }
 }
+
+const severalTenants = (run: string, tenants: readonly string[]) =>
+  new CommandError(
+    `tenants ${tenants.join(' and ')} each have a run ${run}: one mean over both says nothing`,
+    'yours',
+    'name one with --tenant',
+  );
 
 /** The run as the event log has it. */
 async function readOutlines(
-  run: string,
+  { run, tenant }: OfRun,
   options: RegradeOptions,
   terminal: Terminal,
 ): Promise<readonly Outline[]> {
   const { told, missing } = await readLog(options, anyTenant(runId(run), null), process.env, outlining);
   const lost = 'rollouts that were voided there are graded again, and not all that are left out are listed';
   for (const { keeper, why } of missing) terminal.remark(`${keeper}: ${why}; ${lost}`);
-  return told.filter(({ key }) => ownerOf(key).role === 'policy');
+  return told.filter(({ key }) => {
+    const owner = ownerOf(key);
+    return owner.role === 'policy' && (tenant === undefined || owner.tenant === tenant);
+  });
 }
 
 type Elsewhere = { readonly client: HttpClient; readonly own: string };

@@ -1,11 +1,13 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, cpSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { exitCodes } from '#cli/command-error.ts';
+import { stateFolderAt } from '#cli/fleet/state-folder.ts';
 import type { RegradeReport } from '#cli/regrade/regrade.ts';
+import { keptFolder, keptLines } from '#src/adapters/event-log/kept-log.ts';
 import { runCorral } from '#test/support/command-line.ts';
 import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
 
@@ -325,6 +327,23 @@ test('the table has old and new side by side, and says that nothing was changed'
   expect(printed).toMatch(
     /3 of 3 rollouts: mean 0\.333 before, 0\.667 now[^]*No stored score was changed\.$/,
   );
+});
+
+test('runs of two tenants with one name are never one mean: the tenant is asked for', async () => {
+  const here = keptFolder(stateFolderAt(corral.fleet.stateDir).events);
+  const lines = await Array.fromAsync(keptLines(here));
+  const [tenant = ''] = lines.map((line) => (JSON.parse(line) as { key: string }).key.split('/')[0]);
+  const both = join(folder, 'both');
+  cpSync(here, both, { recursive: true });
+  const others = lines.map((line) => line.replace(`"key":"${tenant}/`, '"key":"another/'));
+  for (const { name } of readdirSync(both, { withFileTypes: true }).filter((entry) => entry.isFile()))
+    appendFileSync(join(both, name), `${others.join('\n')}\n`);
+  const grader = '{ kind: text, match: normalised, reference: item.answer }';
+  const refused = await corralRegrade(grader, '--kept', both);
+  expect(refused.exitCode).not.toBe(exitCodes.done);
+  expect(refused.said).toMatch(/tenants .*another.* each have a run development/);
+  const { report } = await corralRegrade(grader, '--kept', both, '--tenant', tenant, '--json');
+  expect(scores(report())).toEqual({ right: [1, 1], loud: [0, 1], wrong: [0, 0] });
 });
 
 test('no address of the fleet tells what was kept', async () => {
