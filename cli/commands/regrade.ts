@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { type KeptLine, readKept } from '#src/adapters/event-log/kept-log.ts';
+import type { KeptLine } from '#src/adapters/event-log/kept-log.ts';
 import { createHttpJudge } from '#src/adapters/judge-http/http-judge.ts';
 import type { Leaf } from '#src/grading/graders/evaluation.ts';
 import { freshLeaves, needsSandbox } from '#src/model/grader-leaves.ts';
@@ -26,9 +26,9 @@ import {
   whyNotRegradable,
 } from '../regrade/regrade.ts';
 import type { Outline } from '../stories/outlines.ts';
-import { type KeptSource, type OnUnreadable, openKept } from '../stories/kept-source.ts';
+import { keptOf, type KeptSource, openKept, type OfRun } from '../stories/kept-source.ts';
 import { anyTenant, outlining, readLog } from '../stories/read-log.ts';
-import { countOf, type ReadingOptions, storeHelp, withReadingOptions } from './options.ts';
+import { countOf, type ReadingOptions, storeHelp, tenantHelp, withReadingOptions } from './options.ts';
 
 type RegradeOptions = ReadingOptions & {
   readonly grader: string;
@@ -47,7 +47,7 @@ export function addRegradeCommand(program: Command, terminal: Terminal): void {
     .requiredOption('--grader <file>', 'YAML with grader: {…}, such as the next version of the environment')
     .option('--kept <folder>', 'folder of kept rollouts (default: that of the fleet on this machine)')
     .option('--store <place>', storeHelp)
-    .option('--tenant <name>', 'whose run, if runs of several tenants have this name')
+    .option('--tenant <name>', tenantHelp)
     .option(
       '--environments <folder>',
       'folder of environment files, for a fleet that is started',
@@ -105,32 +105,6 @@ async function mustHave(ofRun: OfRun, source: KeptSource): Promise<void> {
   for await (const _kept of keptOf(ofRun, source, () => undefined)) return;
   throw new CommandError(`no rollout of run ${run} is kept in ${source.place}`, 'yours', next);
 }
-
-type OfRun = { readonly run: string; readonly tenant: string | undefined };
-
-/** One at a time: with their artifacts all of a run may be more than memory holds. */
-async function* keptOf(
-  { run, tenant }: OfRun,
-  source: KeptSource,
-  onUnreadable: OnUnreadable,
-  isWanted: (kept: KeptLine) => boolean = () => true,
-): AsyncGenerator<KeptLine> {
-  let only = tenant;
-  for await (const kept of readKept(source.lines(runId(run), null, onUnreadable))) {
-    const owner = ownerOf(kept.key);
-    if (owner.run !== run || (tenant !== undefined && owner.tenant !== tenant)) continue;
-    only ??= owner.tenant;
-    if (owner.tenant !== only) throw severalTenants(run, [only, owner.tenant]);
-    if (isWanted(kept)) yield kept;
-  }
-}
-
-const severalTenants = (run: string, tenants: readonly string[]) =>
-  new CommandError(
-    `tenants ${tenants.join(' and ')} each have a run ${run}: one mean over both says nothing`,
-    'yours',
-    'name one with --tenant',
-  );
 
 /** The run as the event log has it. */
 async function readOutlines(

@@ -9,6 +9,7 @@ import {
   chosenRows,
   countOf,
   eventsHelp,
+  tenantHelp,
   type ReadingOptions,
   type RowOptions,
   withReadingOptions,
@@ -27,6 +28,9 @@ type Options = ReadingOptions &
     readonly atOnce: string;
     readonly run?: string;
     readonly events?: string;
+    readonly kept?: string;
+    readonly store?: string;
+    readonly tenant?: string;
     readonly model?: string;
     readonly endpoint?: string;
     readonly keyVariable: string;
@@ -56,6 +60,12 @@ export function addStudyCommand(program: Command, terminal: Terminal): void {
     .option('--policy <name...>', 'play these policies of the ladder (default: of kind naive and good)')
     .option('--run <run>', 'read a recorded run instead of playing')
     .option('--events <file>', eventsHelp)
+    .option('--kept <folder>', 'with --run: its kept rollouts of this folder in place of the event log')
+    .option(
+      '--store <place>',
+      'with --run: its kept rollouts of this trajectory store, a folder or s3://bucket/prefix',
+    )
+    .option('--tenant <name>', `with --kept or --store: ${tenantHelp}`)
     .option('--model <name>', 'let this model play instead, behind --endpoint')
     .option('--endpoint <url>', 'address of an API that has chat/completions with tools')
     .option('--key-variable <name>', 'environment variable that has the endpoint’s key', 'OPENAI_API_KEY')
@@ -107,11 +117,14 @@ function planOf(environment: string, options: Options): StudyPlan {
 }
 
 function sourceOf(options: Options): StudySource {
-  const { run, model, policy } = options;
+  const { run, model, policy, kept, store, tenant, state } = options;
   const named = [run, model, policy].filter((source) => source !== undefined);
   if (named.length > 1)
     throw new CommandError('--run, --model and --policy name different sources', 'yours', 'give one of them');
-  if (run !== undefined) return { kind: 'run', run };
+  const isKept = kept !== undefined || store !== undefined;
+  if (run !== undefined) return { kind: 'run', run, tenant, kept: isKept ? { kept, store, state } : null };
+  if (isKept)
+    throw new CommandError('--kept and --store are of a recorded run', 'yours', 'name it with --run');
   if (model === undefined) return { kind: 'ladder', policies: policy ?? [] };
   return {
     kind: 'model',

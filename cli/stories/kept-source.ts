@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
-import { keptFolder, keptLines } from '#src/adapters/event-log/kept-log.ts';
+import { keptFolder, type KeptLine, keptLines, readKept } from '#src/adapters/event-log/kept-log.ts';
 import { openObjectStore } from '#src/adapters/object-store/open-store.ts';
 import { readTrajectories } from '#src/adapters/trajectories/read-trajectories.ts';
-import type { RolloutId, RunId } from '#src/model/ids.ts';
+import { type RolloutId, type RunId, runId } from '#src/model/ids.ts';
 import { ownerOf, type RolloutKey } from '#src/model/rollout.ts';
 import type { ObjectStore } from '#src/ports/object-store.ts';
 import { CommandError } from '../command-error.ts';
@@ -58,6 +58,33 @@ function opened(place: string, variables: Readonly<Record<string, string | undef
     );
   }
 }
+
+/** A run by its name, and whose: undefined if one tenant alone has a run of this name. */
+export type OfRun = { readonly run: string; readonly tenant: string | undefined };
+
+/** Graded rollouts of a run, one at a time: with their artifacts all of a run may be more than memory holds. */
+export async function* keptOf(
+  { run, tenant }: OfRun,
+  source: KeptSource,
+  onUnreadable: OnUnreadable,
+  isWanted: (kept: KeptLine) => boolean = () => true,
+): AsyncGenerator<KeptLine> {
+  let only = tenant;
+  for await (const kept of readKept(source.lines(runId(run), null, onUnreadable))) {
+    const owner = ownerOf(kept.key);
+    if (owner.run !== run || (tenant !== undefined && owner.tenant !== tenant)) continue;
+    only ??= owner.tenant;
+    if (owner.tenant !== only) throw severalTenants(run, [only, owner.tenant]);
+    if (isWanted(kept)) yield kept;
+  }
+}
+
+const severalTenants = (run: string, tenants: readonly string[]) =>
+  new CommandError(
+    `tenants ${tenants.join(' and ')} each have a run ${run}: one mean over both says nothing`,
+    'yours',
+    'name one with --tenant',
+  );
 
 function inStore(store: ObjectStore): KeptSource {
   const isFolder = !store.place.startsWith('s3://');

@@ -11,12 +11,14 @@ import type { Policy } from '../ladder/policies.ts';
 import type { Terminal } from '../print/terminal.ts';
 import { environmentIn, realRowsOf, type Row, type RowChoice, splitRows } from '../proving/rows.ts';
 import { onSomeFleet, type SomeFleetOptions } from '../proving/some-fleet.ts';
+import type { KeptOptions } from '../stories/kept-source.ts';
 import type { LogOptions } from '../stories/read-log.ts';
 import type { Assumptions } from './burst.ts';
 import { chatEndpoint, type EndpointSettings, type Message } from './chat-endpoint.ts';
 import { type DatasetStudy, studyDataset } from './dataset.ts';
 import { playModel } from './play-model.ts';
 import { chosenPolicies, type Playing, playPolicies } from './play-policies.ts';
+import { readKeptRun } from './read-kept.ts';
 import { readRun } from './read-run.ts';
 import { type Ceiling, mean, scoredOf, type Subject } from './rollout.ts';
 import type { Study } from './found.ts';
@@ -27,7 +29,13 @@ import { loadTokenCounter } from './tokens.ts';
 export type StudySource =
   /** Policies of the ladder, by name; empty: the policies that try. */
   | { readonly kind: 'ladder'; readonly policies: readonly string[] }
-  | { readonly kind: 'run'; readonly run: string }
+  /** `kept`: read from kept rollouts in place of the event log. */
+  | {
+      readonly kind: 'run';
+      readonly run: string;
+      readonly tenant?: string | undefined;
+      readonly kept: KeptOptions | null;
+    }
   | {
       readonly kind: 'model';
       readonly settings: EndpointSettings;
@@ -78,9 +86,14 @@ async function gather(
 ): Promise<Gathered> {
   const { source, environment, against, fleet } = plan;
   if (source.kind === 'run') {
-    const { subject, missing } = await readRun(fleet, runId(source.run), environment);
+    const { kept, tenant } = source;
+    const read = (run: string) =>
+      kept === null
+        ? readRun(fleet, runId(run), environment)
+        : readKeptRun(kept, { run, tenant }, environment);
+    const { subject, missing } = await read(source.run);
     if (against === null) return { subjects: [subject], against: null, ceilings: [], missing };
-    const other = await readRun(fleet, runId(against), environment);
+    const other = await read(against);
     const told = [...missing, ...other.missing];
     return { subjects: [subject], against: other.subject, ceilings: [], missing: told };
   }
