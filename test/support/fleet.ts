@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
-import { expect } from 'vitest';
+import { expect, vi } from 'vitest';
 import type { PartName } from '#cli/fleet/part-process.ts';
 import type { LocalSandbox } from '#cli/fleet/sandbox-list.ts';
 import { type Fleet, startFleet } from '#cli/fleet/start-fleet.ts';
@@ -68,7 +68,7 @@ export async function startFleetOfTest({
 async function killSandbox(sandbox: LocalSandbox): Promise<void> {
   const daemon = await sandboxdOf(sandbox);
   process.kill(sandbox.pid, 'SIGKILL');
-  await expect.poll(() => daemon !== null && existsSync(`/proc/${daemon}`)).toBe(false);
+  await vi.waitUntil(() => daemon === null || !existsSync(`/proc/${daemon}`), { timeout: 30_000 });
 }
 
 async function findSandbox(fleet: Fleet, { native }: Faces, rollout: string): Promise<LocalSandbox> {

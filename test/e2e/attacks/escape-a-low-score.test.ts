@@ -208,7 +208,8 @@ const attacks: Readonly<Record<string, string>> = {
   'take all memory in the background': quietly('sleep 1; tail /dev/zero'),
 };
 
-test.each(Object.keys(attacks))(
+// Each sandbox gets half a processor and most of each test is waiting: several at once.
+test.concurrent.each(Object.keys(attacks))(
   '%s: 200, a later call is answered 200, and the grade is a score',
   async (name) => {
     const trace = name.replaceAll(/[^a-z]+/g, '-');
@@ -230,7 +231,7 @@ const attacksOnQueries = [
   'take all memory in the background',
 ] as const;
 
-test.each(attacksOnQueries)(
+test.concurrent.each(attacksOnQueries)(
   '%s, and search before and after: 200, whatever becomes of the searches, and the grade is a score',
   async (name) => {
     const trace = `searching-${name.replaceAll(/[^a-z]+/g, '-')}`;
@@ -252,7 +253,30 @@ test.each(attacksOnQueries)(
   },
 );
 
-// From here on most of each is waiting, and they do not use up a processor meanwhile: several at once.
+test('calls that the platform answers without us, malformed or of tools that are not there: a score', async () => {
+  const output_tools = [
+    { id: 'm1', type: 'function', function: { name: 'shell', arguments: '{"command": ' } },
+    { id: 'm2', type: 'function', function: { name: 'no_such_tool', arguments: '{}' } },
+  ];
+  const sample = { output_text: 'no', output_tools };
+  expect(await corral.rft.grade({ trace: 'malformed', sample })).toMatchObject({
+    status: 200,
+    body: { score: 0.25 },
+  });
+});
+
+// These wait, too, and do not use up a processor meanwhile. The longest is the first.
+test.concurrent('make so many calls at once that they wait for one another beyond all time: told so, 200, and a score', async () => {
+  const sleeping = { trace: 'crowd', command: 'sleep 6', environment: 'crowded' };
+  const answers = await Promise.all(
+    Array.from({ length: 120 }, (_, index) => corral.rft.call({ ...sleeping, call: `c${index}` })),
+  );
+  const told = answers.filter(({ body }) => JSON.stringify(body).includes('too many calls at once'));
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+  expect(told).toHaveLength(120 - 48);
+  await expectScored('crowd', 'crowded', [0.25]);
+});
+
 test.concurrent('hold all the memory but what starts nothing: no search ends a rollout as ours', async () => {
   const [trace, environment] = ['searching-full', 'searching'];
   const hold = quietly(loop('head -c 90M /dev/zero | tail'));
@@ -326,29 +350,6 @@ test.concurrent.each([
     status: 200,
     body: { score: 0 },
   });
-});
-
-test('calls that the platform answers without us, malformed or of tools that are not there: a score', async () => {
-  const output_tools = [
-    { id: 'm1', type: 'function', function: { name: 'shell', arguments: '{"command": ' } },
-    { id: 'm2', type: 'function', function: { name: 'no_such_tool', arguments: '{}' } },
-  ];
-  const sample = { output_text: 'no', output_tools };
-  expect(await corral.rft.grade({ trace: 'malformed', sample })).toMatchObject({
-    status: 200,
-    body: { score: 0.25 },
-  });
-});
-
-test.concurrent('make so many calls at once that they wait for one another beyond all time: told so, 200, and a score', async () => {
-  const sleeping = { trace: 'crowd', command: 'sleep 6', environment: 'crowded' };
-  const answers = await Promise.all(
-    Array.from({ length: 120 }, (_, index) => corral.rft.call({ ...sleeping, call: `c${index}` })),
-  );
-  const told = answers.filter(({ body }) => JSON.stringify(body).includes('too many calls at once'));
-  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
-  expect(told).toHaveLength(120 - 48);
-  await expectScored('crowd', 'crowded', [0.25]);
 });
 
 test.concurrent('queue calls at the end of its time, so that they outlast its sandbox: those that have not begun by then do not run', async () => {

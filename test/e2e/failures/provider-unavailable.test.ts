@@ -22,7 +22,10 @@ test('an engine that answers nobody: 503 with its code, and the rollout gets its
   process.kill(node, 'SIGSTOP');
   await corral.native.open('first');
   const call = { call_id: 'c1', name: 'shell', arguments: { command: 'echo hi' } };
-  const inVain = await corral.native.post('/v1/rollouts/first/calls?wait_s=25', call);
+  const callInVain = () => corral.native.post('/v1/rollouts/first/calls?wait_s=1', call);
+  const unavailable = { body: { error: { code: 'provider_unavailable' } } };
+  await expect.poll(callInVain, { timeout: 60_000 }).toMatchObject(unavailable);
+  const inVain = await callInVain();
   process.kill(node, 'SIGCONT');
   expectFailure(inVain, { ...toldNothingRan, code: 'provider_unavailable', rollout_id: 'first' });
   const again = await corral.native.post('/v1/rollouts/first/calls', call);

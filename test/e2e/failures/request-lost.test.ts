@@ -4,6 +4,7 @@ import { type ExtraGateway, startExtraGateway } from '#loadtest/fleet/extra-gate
 import { productionTimings } from '#src/model/timings.ts';
 import { dataIn, envelopesIn } from '#test/support/connect.ts';
 import { e2bWire, gone, type OpenSandbox, shown } from '#test/support/e2b-wire.ts';
+import { eventually } from '#test/support/eventually.ts';
 import { expectFailure, toldLost } from '#test/support/faces.ts';
 import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
 import { partPid } from '#test/support/parts-of-fleet.ts';
@@ -19,7 +20,6 @@ pool: { min_ready: 2, max: 12 }
 };
 
 let corral: FleetOfTest;
-let second: ExtraGateway;
 beforeAll(async () => {
   corral = await startFleetOfTest({ environments, keepRecords: true });
 });
@@ -29,10 +29,11 @@ const first = e2bWire(
   () => corral.fleet.gatewayUrl,
   () => corral.fleet.apiKey,
 );
-const other = e2bWire(
-  () => second.url,
-  () => corral.fleet.apiKey,
-);
+const wireOf = ({ url }: ExtraGateway) =>
+  e2bWire(
+    () => url,
+    () => corral.fleet.apiKey,
+  );
 
 const viewOf = async ({ sandboxID }: OpenSandbox) =>
   (await corral.native.get(`/v1/rollouts/${sandboxID}`)).body;
@@ -42,8 +43,7 @@ const lostFor = (reason: string) => ({
 });
 const scorable = { verdict: { kind: 'scorable' } };
 
-const isRunning = (sandbox: OpenSandbox) =>
-  expect.poll(() => viewOf(sandbox), { timeout: 20_000 }).toMatchObject({ in_flight: 1 });
+const isRunning = (sandbox: OpenSandbox) => eventually(() => viewOf(sandbox), { in_flight: 1 });
 
 const pidOf = (part: 'gateway' | 'redis') => partPid(corral.fleet.stateDir, part);
 
@@ -73,22 +73,28 @@ test('the only gateway dies: what E2B’s clients had opened is gone, also where
   expect(await first.run(after, 'echo here')).toMatchObject({ stdout: 'here\n', exitCode: 0 });
 });
 
-const ofSecond = new EventEmitter();
-const startSecond = () =>
-  startExtraGateway(corral.fleet, corral.environmentsDir, ({ kind }) => void ofSecond.emit(kind));
+/** One more gateway of the fleet, what clients send there, and what it says of itself. */
+async function startSecond() {
+  const said = new EventEmitter();
+  const second = await startExtraGateway(
+    corral.fleet,
+    corral.environmentsDir,
+    ({ kind }) => void said.emit(kind),
+  );
+  return { second, other: wireOf(second), said };
+}
 
-test('of two gateways one dies: only the sandbox whose request it had is gone, and its leaving in order costs nothing', async () => {
-  second = await startSecond();
+test.concurrent('of two gateways one dies: only the sandbox whose request it had is gone, and its leaving in order costs nothing', async () => {
+  const { second, other, said } = await startSecond();
   const [inHand, quiet, elsewhere] = [await other.open(), await other.open(), await first.open()];
   const running = other.run(inHand, 'sleep 60');
   running.catch(() => undefined);
   await isRunning(inHand);
-  const isBack = once(ofSecond, 'ready');
+  const isBack = once(said, 'ready');
   sendSignal(second.pid() ?? 0, 'SIGKILL');
   await expect(running).rejects.toThrow();
   // Its client may be faster than the end of its gateway's connection to Redis.
-  const status = async () => (await first.ask('/files?path=a', { headers: shown(inHand) })).status;
-  await expect.poll(status, { timeout: 20_000 }).toBe(502);
+  await eventually(() => first.ask('/files?path=a', { headers: shown(inHand) }), { status: 502 });
   await expectGone(inHand);
   await isBack;
   expect(await viewOf(inHand)).toMatchObject(lostFor('gateway_died'));
@@ -99,13 +105,13 @@ test('of two gateways one dies: only the sandbox whose request it had is gone, a
   }
 });
 
-test('a sandbox that is killed as soon as its gateway has died is discarded before it ends', async () => {
-  second = await startSecond();
+test.concurrent('a sandbox that is killed as soon as its gateway has died is discarded before it ends', async () => {
+  const { second, other, said } = await startSecond();
   const sandbox = await other.open();
   const running = other.run(sandbox, 'sleep 60');
   running.catch(() => undefined);
   await isRunning(sandbox);
-  const isBack = once(ofSecond, 'ready');
+  const isBack = once(said, 'ready');
   sendSignal(second.pid() ?? 0, 'SIGKILL');
   await expect(running).rejects.toThrow();
   expect(await first.kill(sandbox)).toBe(204);
@@ -122,7 +128,7 @@ test('a sandbox that is killed as soon as its only gateway is back is discarded 
 });
 
 test('a gateway that stands still under a command for longer than it takes to be gone loses nothing', async () => {
-  second = await startSecond();
+  const { second, other } = await startSecond();
   const [sandbox, clock] = [await first.open(), await other.open()];
   const answer = await first.start(sandbox, 'until [ -e done ]; do sleep 0.1; done; echo over');
   await isRunning(sandbox);

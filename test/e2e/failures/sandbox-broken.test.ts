@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { eventually } from '#test/support/eventually.ts';
 import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
 
 /** The disk is larger than the memory, and on this host files count as memory: a command can fill both. */
@@ -8,7 +9,7 @@ name: greedy
 sandbox: { image: host, memory: { request: 64Mi, limit: 96Mi }, disk: 256Mi, processes: 64 }
 tools: { shell: { builtin: shell, timeout: 30s } }
 grader: { kind: text, reference: item.answer }
-pool: { min_ready: 1, max: 4 }
+pool: { min_ready: 1, max: 8 }
 `;
 
 /** Commands have the id of the daemon, and can kill it. */
@@ -40,7 +41,7 @@ async function expectItsOwnDoing(trace: string, environment: string): Promise<vo
 
 const outputOf = ({ body }: { readonly body: unknown }) => (body as { readonly output: string }).output;
 
-test('a command that takes too much memory dies alone: text for the model, and the sandbox stays', async () => {
+test.concurrent('a command that takes too much memory dies alone: text for the model, and the sandbox stays', async () => {
   const answer = await call('trace_alone', 'call_1', 'head -c 400M /dev/zero | tail');
   expect(answer).toMatchObject({ status: 200, body: { output: expect.stringContaining('out of memory') } });
   expect(await call('trace_alone', 'call_2', 'echo still here')).toMatchObject({
@@ -51,7 +52,7 @@ test('a command that takes too much memory dies alone: text for the model, and t
   expect(body).toMatchObject({ calls: [{ code: 'command_out_of_memory' }, { code: null }] });
 });
 
-test('a sandbox that goes down with its command is the model’s: 200 now and later, and it is graded', async () => {
+test.concurrent('a sandbox that goes down with its command is the model’s: 200 now and later, and it is graded', async () => {
   let output = '';
   // What the command wrote stays when it dies; in the end the kernel has only the daemon left to take.
   for (let tries = 0; tries < 50 && !output.includes('went down'); tries += 1) {
@@ -65,18 +66,19 @@ test('a sandbox that goes down with its command is the model’s: 200 now and la
   await expectItsOwnDoing('trace_down', 'greedy');
 });
 
-test('a background job that fills the memory after its call has ended: the model’s, and it is graded', async () => {
+test.concurrent('a background job that fills the memory after its call has ended: the model’s, and it is graded', async () => {
   // Its score is put back to the daemon's own, so that the kernel takes the larger of the two.
   const hog = 'sleep 1; echo 0 > /proc/self/oom_score_adj; while :; do head -c 200M /dev/zero >> full; done';
   const left = `(${hog}) > /dev/null 2>&1 & echo left`;
   expect(await call('trace_left', 'call_1', left)).toMatchObject({ status: 200, body: { output: 'left\n' } });
-  await expect
-    .poll(() => viewOf('trace_left'), { timeout: 20_000, interval: 200 })
-    .toMatchObject({ broken: 'a command used up all of its memory', in_flight: 0 });
+  await eventually(() => viewOf('trace_left'), {
+    broken: 'a command used up all of its memory',
+    in_flight: 0,
+  });
   await expectItsOwnDoing('trace_left', 'greedy');
 });
 
-test('the same where the end of the sandbox is heard of seconds later, on a busy machine: still the model’s', async () => {
+test.concurrent('the same where the end of the sandbox is heard of seconds later, on a busy machine: still the model’s', async () => {
   expect(await call('trace_late', 'call_1', 'true')).toMatchObject({ status: 200 });
   // The node hears of a sandbox's end from bubblewrap outside of it.
   const { pid } = await world.sandboxOf('trace_late');
@@ -90,13 +92,11 @@ test('the same where the end of the sandbox is heard of seconds later, on a busy
   await call('trace_late', 'call_2', `(${hog}) > /dev/null 2>&1 & echo left`);
   await new Promise((resolve) => setTimeout(resolve, 5_000));
   process.kill(outer, 'SIGCONT');
-  await expect
-    .poll(() => viewOf('trace_late'), { timeout: 20_000, interval: 200 })
-    .toMatchObject({ broken: 'a command used up all of its memory' });
+  await eventually(() => viewOf('trace_late'), { broken: 'a command used up all of its memory' });
   await expectItsOwnDoing('trace_late', 'greedy');
 });
 
-test('all processes killed together for memory, as a kubelet on cgroup v2 does: the model’s, as when only some are', async () => {
+test.concurrent('all processes killed together for memory, as a kubelet on cgroup v2 does: the model’s, as when only some are', async () => {
   expect(await call('trace_all', 'call_1', 'true')).toMatchObject({ status: 200 });
   // The kernel's first choice is now process 1 of the namespace, and with it goes everything else at once.
   const { pid } = await world.sandboxOf('trace_all');
@@ -108,7 +108,7 @@ test('all processes killed together for memory, as a kubelet on cgroup v2 does: 
   await expectItsOwnDoing('trace_all', 'greedy');
 });
 
-test('a command that kills the daemon, where it runs as root: the model’s, 200 now and later, and it is graded', async () => {
+test.concurrent('a command that kills the daemon, where it runs as root: the model’s, 200 now and later, and it is graded', async () => {
   expect(await call('trace_root', 'call_1', 'id -u', 'rooted')).toMatchObject({
     status: 200,
     body: { output: '0\n' },
@@ -121,18 +121,16 @@ test('a command that kills the daemon, where it runs as root: the model’s, 200
   await expectItsOwnDoing('trace_root', 'rooted');
 });
 
-test('a job left behind that asks the daemon to stop, where it runs as root: the model’s, and it is graded', async () => {
+test.concurrent('a job left behind that asks the daemon to stop, where it runs as root: the model’s, and it is graded', async () => {
   const stopping = '(sleep 1; kill -TERM -1) > /dev/null 2>&1 & echo left';
   expect(await call('trace_stop', 'call_1', stopping, 'rooted')).toMatchObject({
     body: { output: 'left\n' },
   });
-  await expect
-    .poll(() => viewOf('trace_stop'), { timeout: 20_000 })
-    .toMatchObject({ broken: 'a command killed the process that runs commands' });
+  await eventually(() => viewOf('trace_stop'), { broken: 'a command killed the process that runs commands' });
   await expectItsOwnDoing('trace_stop', 'rooted');
 });
 
-test('the same command where it runs as somebody else kills what it may, and the sandbox stays', async () => {
+test.concurrent('the same command where it runs as somebody else kills what it may, and the sandbox stays', async () => {
   const killing = await call('trace_user', 'call_1', 'kill -9 -1; echo tried');
   expect(killing).toMatchObject({ status: 200, body: { output: expect.stringContaining('tried') } });
   expect(await call('trace_user', 'call_2', 'echo usable')).toMatchObject({ body: { output: 'usable\n' } });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { sandboxdOf } from '#loadtest/fleet/sandbox-of.ts';
+import { eventually } from '#test/support/eventually.ts';
 import { expectFailure, toldNothingRan } from '#test/support/faces.ts';
 import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
 import { impatient } from '#test/support/timings.ts';
@@ -7,14 +8,17 @@ import { impatient } from '#test/support/timings.ts';
 const environment = `
 name: shell
 sandbox: { image: host, disk: 64Mi, processes: 64 }
-tools: { shell: { builtin: shell, timeout: 5s } }
+tools: { shell: { builtin: shell, timeout: 3s } }
 grader: { kind: text, reference: item.answer }
 pool: { min_ready: 2, max: 8 }
 `;
 
 let corral: FleetOfTest;
 beforeAll(async () => {
-  corral = await startFleetOfTest({ environments: { shell: environment }, timings: impatient });
+  corral = await startFleetOfTest({
+    environments: { shell: environment },
+    timings: { ...impatient, answerGraceMs: 5_000 },
+  });
 });
 afterAll(() => corral.stop());
 
@@ -27,11 +31,9 @@ async function freeze(rollout: string): Promise<number> {
 }
 
 test.concurrent('nobody could be asked whether a call ran, until its time was over: 503, tainted, also for the grade', async () => {
-  const call = { trace: 'asked', call: 'c1', command: 'sleep 3' };
+  const call = { trace: 'asked', call: 'c1', command: 'sleep 2' };
   const held = corral.rft.call(call);
-  await expect
-    .poll(async () => (await corral.native.get('/v1/rollouts/asked')).body)
-    .toMatchObject({ in_flight: 1 });
+  await eventually(async () => (await corral.native.get('/v1/rollouts/asked')).body, { in_flight: 1 });
   await freeze('asked');
   const unknown = {
     status: 503,

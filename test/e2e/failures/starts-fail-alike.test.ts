@@ -55,7 +55,7 @@ const cases = [
   ['a data folder cannot be mounted', 'unmountable', 'start_failed', 'cannot be mounted'],
 ] as const;
 
-test.each(cases)(
+test.concurrent.each(cases)(
   'a request whose sandbox cannot start because %s gets the reason after three sandboxes',
   async (_why, name, code, words) => {
     await corral.native.open(name, name);

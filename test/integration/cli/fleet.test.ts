@@ -6,9 +6,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { Agent, request } from 'undici';
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type Fleet, type FleetEvent, startFleet } from '#cli/fleet/start-fleet.ts';
+import { expect, test, type TestContext } from 'vitest';
+import { type FleetEvent, startFleet } from '#cli/fleet/start-fleet.ts';
 import type { UpSummary } from '#cli/up/summary.ts';
+import { eventually } from '#test/support/eventually.ts';
 import { fleetLeftBy } from '#test/support/fleet-left-behind.ts';
 import { partPid } from '#test/support/parts-of-fleet.ts';
 
@@ -24,23 +25,26 @@ grader: { kind: text, answer: output_text, reference: item.answer }
 pool: { min_ready: 1, max: 4 }
 `;
 
-let root = '';
-let fleet: Fleet | null = null;
-let up: ChildProcess | null = null;
-const stateDir = () => join(root, 'state');
-const environmentsDir = () => join(root, 'environments');
+/** Folders of one test, which need not wait for another test's fleet. */
+type House = {
+  readonly stateDir: string;
+  readonly environmentsDir: string;
+  /** Runs when the test has ended, before the folders are removed. */
+  onEnd(stop: () => unknown): void;
+};
 
-beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'corral-up-'));
-  mkdirSync(environmentsDir());
-  writeFileSync(join(environmentsDir(), 'shell.yaml'), environment);
-});
-afterEach(async () => {
-  up?.kill('SIGKILL');
-  await fleet?.stop();
-  fleet = null;
-  rmSync(root, { recursive: true, force: true });
-});
+function makeHouse({ onTestFinished }: TestContext): House {
+  const root = mkdtempSync(join(tmpdir(), 'corral-up-'));
+  const environmentsDir = join(root, 'environments');
+  mkdirSync(environmentsDir);
+  writeFileSync(join(environmentsDir, 'shell.yaml'), environment);
+  const stops: (() => unknown)[] = [];
+  onTestFinished(async () => {
+    await Promise.all(stops.map((stop) => stop()));
+    rmSync(root, { recursive: true, force: true });
+  });
+  return { stateDir: join(root, 'state'), environmentsDir, onEnd: (stop) => void stops.push(stop) };
+}
 
 async function callShell(url: string, key: string, trace: string, command: string, ca?: string) {
   const body = {
@@ -70,10 +74,11 @@ type Up = {
   readonly remarks: readonly string[];
 };
 
-async function startUp(...more: readonly string[]): Promise<Up> {
-  const args = ['cli/main.ts', 'up', '--json', '--port', '0', '--state', stateDir(), ...more];
-  const child = spawn(process.execPath, [...args, '--environments', environmentsDir()], { cwd: repository });
-  up = child;
+async function startUp(house: House, ...more: readonly string[]): Promise<Up> {
+  const { stateDir, environmentsDir } = house;
+  const args = ['cli/main.ts', 'up', '--json', '--port', '0', '--state', stateDir, ...more];
+  const child = spawn(process.execPath, [...args, '--environments', environmentsDir], { cwd: repository });
+  house.onEnd(() => child.kill('SIGKILL'));
   const remarks: string[] = [];
   createInterface({ input: child.stderr }).on('line', (line) => remarks.push(line));
   const [line] = (await Promise.race([
@@ -83,12 +88,14 @@ async function startUp(...more: readonly string[]): Promise<Up> {
   return { process: child, summary: JSON.parse(line) as UpSummary, remarks };
 }
 
-test('a fleet answers a tool call, survives the death of its gateway, and leaves nothing when it stops', async () => {
+test.concurrent('a fleet answers a tool call, survives the death of its gateway, and leaves nothing when it stops', async (context) => {
+  const house = makeHouse(context);
+  const { stateDir, environmentsDir } = house;
   const events: FleetEvent[] = [];
   const readyAgain = Promise.withResolvers<void>();
-  fleet = await startFleet({
-    environmentsDir: environmentsDir(),
-    stateDir: stateDir(),
+  const fleet = await startFleet({
+    environmentsDir,
+    stateDir,
     payloadDir,
     onEvent: (event) => {
       events.push(event);
@@ -96,15 +103,18 @@ test('a fleet answers a tool call, survives the death of its gateway, and leaves
         readyAgain.resolve();
     },
   });
+  house.onEnd(() => fleet.stop());
   expect(await callShell(fleet.gatewayUrl, fleet.apiKey, 't1', 'echo hello')).toMatchObject({
     status: 200,
     body: { output: 'hello\n' },
   });
   // The controller labels a sandbox within seconds of its adoption.
-  const owners = async () => (await fleet?.sandboxes())?.map(({ owner }) => owner?.rollout);
-  await expect.poll(owners).toContain('t1');
+  const owners = async () => ({
+    rollouts: (await fleet.sandboxes()).map(({ owner }) => owner?.rollout),
+  });
+  await eventually(owners, { rollouts: expect.arrayContaining(['t1']) });
 
-  process.kill(partPid(stateDir(), 'gateway'), 'SIGKILL');
+  process.kill(partPid(stateDir, 'gateway'), 'SIGKILL');
   await readyAgain.promise;
   expect(await callShell(fleet.gatewayUrl, fleet.apiKey, 't1', 'echo hello')).toMatchObject({
     status: 200,
@@ -112,16 +122,18 @@ test('a fleet answers a tool call, survives the death of its gateway, and leaves
   });
 
   await fleet.stop();
-  expect(await fleetLeftBy(stateDir())).toEqual([]);
-  expect(readdirSync(stateDir())).not.toContain('up.lock');
+  expect(await fleetLeftBy(stateDir)).toEqual([]);
+  expect(readdirSync(stateDir)).not.toContain('up.lock');
 });
 
-test('a fleet for other machines refuses to start without a key, and takes that key over TLS, not the development key', async () => {
-  await expect(startUp('--host', '0.0.0.0')).rejects.toThrow('only keys of a key file are valid');
-  const { summary } = await startUp('--host', '0.0.0.0', '--first-key');
+test.concurrent('a fleet for other machines refuses to start without a key, and takes that key over TLS, not the development key', async (context) => {
+  const house = makeHouse(context);
+  const { stateDir } = house;
+  await expect(startUp(house, '--host', '0.0.0.0')).rejects.toThrow('only keys of a key file are valid');
+  const { summary } = await startUp(house, '--host', '0.0.0.0', '--first-key');
   const { beyond, apiKey } = summary;
   expect(beyond?.reach).toMatch(/^(every machine|this machine only)/);
-  const certificate = readFileSync(join(stateDir(), 'tls/certificate.pem'), 'utf8');
+  const certificate = readFileSync(join(stateDir, 'tls/certificate.pem'), 'utf8');
   expect(new X509Certificate(certificate).fingerprint256).toBe(beyond?.fingerprint);
   const url = beyond?.url.replace('0.0.0.0', 'localhost') ?? '';
   expect(await callShell(url, beyond?.firstKey ?? '', 't1', 'echo hello', certificate)).toMatchObject({
@@ -133,25 +145,29 @@ test('a fleet for other machines refuses to start without a key, and takes that 
   expect(await callShell(summary.gatewayUrl, apiKey, 't2', 'echo hello')).toMatchObject({ status: 200 });
 });
 
-test('a second up on the same folder is refused, and Ctrl-C ends the first within seconds', async () => {
-  const { process: first } = await startUp();
-  await expect(startUp()).rejects.toThrow(`a fleet already runs here, process ${first.pid}`);
+test.concurrent('a second up on the same folder is refused, and Ctrl-C ends the first within seconds', async (context) => {
+  const house = makeHouse(context);
+  const { stateDir } = house;
+  const { process: first } = await startUp(house);
+  await expect(startUp(house)).rejects.toThrow(`a fleet already runs here, process ${first.pid}`);
   const startedMs = performance.now();
   first.kill('SIGINT');
   expect(await once(first, 'exit')).toEqual([0, null]);
   expect(performance.now() - startedMs).toBeLessThan(10_000);
-  expect(await fleetLeftBy(stateDir())).toEqual([]);
+  expect(await fleetLeftBy(stateDir)).toEqual([]);
 });
 
-test('after kill -9 of up itself its parts end, and the next up finds a clean house', async () => {
-  const { process: first, summary } = await startUp();
+test.concurrent('after kill -9 of up itself its parts end, and the next up finds a clean house', async (context) => {
+  const house = makeHouse(context);
+  const { stateDir } = house;
+  const { process: first, summary } = await startUp(house);
   await callShell(summary.gatewayUrl, summary.apiKey, 't1', 'sleep 300 & echo started');
   const exited = once(first, 'exit');
   first.kill('SIGKILL');
   await exited;
-  const { process: second, summary: again } = await startUp();
+  const { process: second, summary: again } = await startUp(house);
   expect(await callShell(again.gatewayUrl, again.apiKey, 't2', 'echo hello')).toMatchObject({ status: 200 });
   second.kill('SIGTERM');
   await once(second, 'exit');
-  expect(await fleetLeftBy(stateDir())).toEqual([]);
+  expect(await fleetLeftBy(stateDir)).toEqual([]);
 });

@@ -38,7 +38,7 @@ async function startReached(given: Parameters<typeof CoreWorld.start>[0] = {}): 
 const recordOf = ({ state }: CoreWorld) =>
   state.dependencies.read(lookUpDependency, rolloutKey(ownerOf('a')), 0);
 
-test('a failed probe confirms what the tool reports: the rollout is discarded, without a mark', async () => {
+test.concurrent('a failed probe confirms what the tool reports: the rollout is discarded, without a mark', async () => {
   await using world = await startReached();
   world.backend.state = down;
   await expect(lookUp(world)).rejects.toMatchObject(failed);
@@ -50,28 +50,28 @@ test('a failed probe confirms what the tool reports: the rollout is discarded, w
   expect(settled(world, 'c1')).toMatchObject({ backend: 'failed' });
 });
 
-test('good probes deny what the tool reports: the exit code is the model’s, marked, and the rollout is graded', async () => {
+test.concurrent('good probes deny what the tool reports: the exit code is the model’s, marked, and the rollout is graded', async () => {
   await using world = await startReached();
   expect(await lookUp(world)).toMatchObject(modelsOwn);
   expect(settled(world, 'c1')).toMatchObject({ backend: 'good', evidence: { suspected: 'dependency' } });
   expect(await world.grade('a', 'yes')).toMatchObject({ score: 1 });
 });
 
-test('a failed probe says nothing of a call that reports nothing', async () => {
+test.concurrent('a failed probe says nothing of a call that reports nothing', async () => {
   await using world = await startReached();
   world.backend.state = down;
   world.link.behaviour = () => answering({ ending: { kind: 'exited', exitCode: 1 } });
   expect(await lookUp(world)).toMatchObject({ outcome: 'completed', exitCode: 1 });
 });
 
-test('probes that no gateway can make prove nothing: the rollout is discarded, with a mark', async () => {
+test.concurrent('probes that no gateway can make prove nothing: the rollout is discarded, with a mark', async () => {
   await using world = await startReached();
   world.backend.isReachable = false;
   await expect(lookUp(world)).rejects.toMatchObject(failed);
   expect(await discardedOf(world)).toMatchObject({ code: 'dependency_failed', suspected: 'dependency' });
 });
 
-test('a backend that no gateway has ever reached may only be out of reach: discarded, with a mark', async () => {
+test.concurrent('a backend that no gateway has ever reached may only be out of reach: discarded, with a mark', async () => {
   await using world = await CoreWorld.start();
   await world.ready();
   world.backend.state = down;
@@ -80,7 +80,7 @@ test('a backend that no gateway has ever reached may only be out of reach: disca
   expect(await discardedOf(world)).toMatchObject({ suspected: 'dependency' });
 });
 
-test('a run that makes most of the calls may have overloaded the backend: discarded, with a mark', async () => {
+test.concurrent('a run that makes most of the calls may have overloaded the backend: discarded, with a mark', async () => {
   await using world = await startReached();
   world.link.behaviour = () => answering({ stdout: 'found' });
   for (let call = 1; call < 8; call += 1) await lookUp(world, `before-${call}`);
@@ -93,7 +93,7 @@ test('a run that makes most of the calls may have overloaded the backend: discar
   });
 });
 
-test('Redis that forgot the probes: the answer is judged again, nothing is scored, and it is marked', async () => {
+test.concurrent('Redis that forgot the probes: the answer is judged again, nothing is scored, and it is marked', async () => {
   await using world = await RecoveryWorld.start();
   await world.ready();
   world.link.behaviour = () => reporting;
@@ -112,7 +112,7 @@ const idempotent = () => startReached({ tools: { look_up: lookUpTwice } });
 const ranFor = (world: CoreWorld, call: string) =>
   world.link.ran.filter((one) => one === call || one.startsWith('corral again'));
 
-test('an idempotent call runs once more: its second answer is final, and it is one call of its budget', async () => {
+test.concurrent('an idempotent call runs once more: its second answer is final, and it is one call of its budget', async () => {
   await using world = await idempotent();
   const answers = [reporting, answering({ stdout: 'found' })];
   world.link.behaviour = () => answers.shift() ?? reporting;
@@ -123,13 +123,13 @@ test('an idempotent call runs once more: its second answer is final, and it is o
   expect(record).toMatchObject({ calls: 2, inFlight: 0, discarded: null });
 });
 
-test('an idempotent call that reports the same again is the model’s', async () => {
+test.concurrent('an idempotent call that reports the same again is the model’s', async () => {
   await using world = await idempotent();
   expect(await lookUp(world)).toMatchObject(modelsOwn);
   expect(ranFor(world, 'c1')).toHaveLength(2);
 });
 
-test('a backend that fails during the second run discards the rollout', async () => {
+test.concurrent('a backend that fails during the second run discards the rollout', async () => {
   await using world = await idempotent();
   world.link.behaviour = (request) => {
     if (ranFor(world, 'c1').length === 2) world.backend.state = down;
@@ -139,7 +139,7 @@ test('a backend that fails during the second run discards the rollout', async ()
   expect(await discardedOf(world)).toMatchObject({ suspected: null });
 });
 
-test('another gateway that attaches while the call waits for a probe hears its second run, too', async () => {
+test.concurrent('another gateway that attaches while the call waits for a probe hears its second run, too', async () => {
   await using world = await idempotent();
   const answers = [reporting, answering({ stdout: 'found' })];
   world.link.behaviour = () => answers.shift() ?? reporting;
@@ -154,7 +154,7 @@ test('another gateway that attaches while the call waits for a probe hears its s
   await other.close();
 });
 
-test('gateways probe in turns, once an interval, and only while a call may report something', async () => {
+test.concurrent('gateways probe in turns, once an interval, and only while a call may report something', async () => {
   await using world = await CoreWorld.start();
   await world.ready();
   const { promise: ended, resolve: end } = Promise.withResolvers<void>();

@@ -1,4 +1,5 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -19,9 +20,10 @@ import {
  */
 
 const quietly = (script: string) => `busybox setsid sh -c '${script}' > /dev/null 2>&1 & echo left`;
-/** Begins when its own call has ended, or it would stop that. */
-const storm = quietly('busybox sleep 2; while :; do kill -STOP -1; done');
-const stormBeginsMs = 2_100;
+/** Begins when the test has seen the end of its own call, or it would stop that. */
+const storm = quietly(
+  'until [ -e go ]; do busybox sleep 0.1; done; echo > began; while :; do kill -STOP -1; done',
+);
 /** A program that is looked for in so many folders is not there for many milliseconds: long enough to be met there for certain. */
 const longPath = `${'/-:'.repeat(40_000)}/usr/bin:/bin`;
 /** The command's timeout and its grace; the rest is for a busy machine. */
@@ -55,7 +57,13 @@ describe.each([
     return answer;
   }
   const sh = (command: string) => ask(aShellCall(command, { timeoutMs: 2_000 }));
-  const slowly = (command: string) => ask(aShellCall(command, { timeoutMs: 2_000, env: { PATH: longPath } }));
+  const slowly = (command: string) => ask(aShellCall(command, { timeoutMs: 1_000, env: { PATH: longPath } }));
+
+  async function startStorm(): Promise<void> {
+    expect(await sh(storm)).toMatchObject({ stdout: { head: 'left\n' } });
+    await writeFile(join(sandboxd.workspace, 'go'), '');
+    await expect.poll(() => existsSync(join(sandboxd.workspace, 'began'))).toBe(true);
+  }
 
   /** On a busy machine the storm may come by before the child is the policy's, or after its end. */
   async function untilMet(): Promise<boolean> {
@@ -70,12 +78,11 @@ describe.each([
     'answers calls, tools and a grade while something of the policy stops all that it can',
     { timeout: 120_000 },
     async () => {
-      expect(await sh(storm)).toMatchObject({ stdout: { head: 'left\n' } });
-      await new Promise((resolve) => setTimeout(resolve, stormBeginsMs));
+      await startStorm();
       expect(await untilMet()).toBe(true);
-      await sh('echo later');
       const action = { kind: 'builtin', tool: 'list_files', arguments: { path: '.' } } as const;
-      await ask({ digest: 'tool', action, timeoutMs: 2_000, keepBytes: 1_000 });
+      const tool = { digest: 'tool', action, timeoutMs: 2_000, keepBytes: 1_000 };
+      await Promise.all([sh('echo later'), ask(tool)]);
       expect(await isAnswering(sandboxd)).toBe(true);
       const { grade } = await ask(aGrade('echo 0.25 > "$CORRAL_SCORE_FILE"'));
       expect(grade).toEqual({ kind: 'ran', score: '0.25\n' });
@@ -83,8 +90,7 @@ describe.each([
   );
 
   it('answers others before a call that is stopped at its start', { timeout: 60_000 }, async () => {
-    await sh(storm);
-    await new Promise((resolve) => setTimeout(resolve, stormBeginsMs));
+    await startStorm();
     const answered: string[] = [];
     const later = Promise.all([1, 2, 3].map((n) => slowly(`echo ${n}`))).then((answers) => {
       answered.push('the calls');
