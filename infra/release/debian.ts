@@ -4,6 +4,7 @@ import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Architecture } from '#src/protocol/sandboxd/system-call-filter.ts';
+import { keepNewest } from '../images/keep-newest.ts';
 import { publishOnce } from '../payload/publish-once.ts';
 
 const run = promisify(execFile);
@@ -29,16 +30,21 @@ type Wanted = {
   readonly revision: string;
 };
 
+/** A commit has two of each architecture, and releases of two commits are compared. */
+const keptRoots = 4;
+
 /**
  * The files of Debian packages and of their dependencies, unpacked without running anything of them: packages of another
  * architecture are unpacked as well.
  */
 export async function debianRoot(wanted: Wanted, cacheDir: string): Promise<DebianRoot> {
+  const name = `release-debian-${wanted.architecture}`;
   const { dir } = await publishOnce(cacheDir, {
-    name: `release-debian-${wanted.architecture}`,
+    name,
     key: createHash('sha256').update(JSON.stringify(wanted)).digest('hex').slice(0, 16),
     build: (folder) => fetchAndUnpack(wanted, folder),
   });
+  await keepNewest(cacheDir, `${name}-`, keptRoots);
   const folder = join(dir, 'root');
   return { folder, packages: await readPackages(join(dir, 'packages')) };
 }
