@@ -40,7 +40,10 @@ const characterDevices = [
   [5, 2],
 ];
 
-export function containerConfig(folder: string, host: string, memoryBytes: number | null): object {
+/** `cgroup`: where the container competes for processors; null: where runc puts it, as Docker's defaults have it. */
+export type Limits = { readonly memoryBytes: number | null; readonly cgroup: string | null };
+
+export function containerConfig(folder: string, host: string, { memoryBytes, cgroup }: Limits): object {
   return {
     ociVersion: '1.0.2',
     hostname: host,
@@ -48,6 +51,7 @@ export function containerConfig(folder: string, host: string, memoryBytes: numbe
     process: { terminal: false, cwd: '/', args: ['sleep', 'infinity'], ...processOf('root', host, {}) },
     mounts: mountsOf(folder),
     linux: {
+      ...(cgroup !== null && { cgroupsPath: cgroup }),
       namespaces: namespaces.map((type) => ({ type })),
       maskedPaths: masked.split(' '),
       readonlyPaths: readOnly.split(' '),

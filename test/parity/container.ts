@@ -4,15 +4,17 @@ import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { containerConfig, processOf } from './container-config.ts';
+import { containerConfig, type Limits, processOf } from './container-config.ts';
 import type { Outcome } from './outcome.ts';
 import type { Probe, User } from './probes.ts';
 import { run } from './run.ts';
 
+type How = Pick<Probe, 'cwd' | 'env' | 'stdin' | 'timeoutS'>;
+
 /** A container with Docker's default settings over a root file system, made by runc, which is what Docker runs. */
 export type Container = {
   readonly host: string;
-  exec(argv: readonly string[], user: User, probe: Probe, merge: boolean): Promise<Outcome>;
+  exec(argv: readonly string[], user: User, how: How, merge: boolean): Promise<Outcome>;
   close(): Promise<void>;
 };
 
@@ -26,14 +28,16 @@ const start =
 export async function startContainer(
   root: string,
   work: string,
-  memoryBytes: number | null,
+  limits: Pick<Limits, 'memoryBytes'> & Partial<Limits>,
 ): Promise<Container> {
   const id = `parity-${randomBytes(5).toString('hex')}`;
   const host = randomBytes(6).toString('hex');
   const folder = join(work, id);
   for (const name of ['upper', 'work', 'rootfs']) await mkdir(join(folder, name), { recursive: true });
   for (const [name, words] of Object.entries(etcOf(host))) await writeFile(join(folder, name), words);
-  await writeFile(join(folder, 'config.json'), JSON.stringify(containerConfig(folder, host, memoryBytes)));
+  const cgroup = limits.cgroup === undefined ? null : `${limits.cgroup}/${id}`;
+  const config = containerConfig(folder, host, { ...limits, cgroup });
+  await writeFile(join(folder, 'config.json'), JSON.stringify(config));
   const main = spawn('unshare', ['--mount', '--', 'sh', '-c', start, 'sh', root, folder, id], {
     stdio: ['ignore', 'ignore', 'pipe'],
   });

@@ -73,11 +73,8 @@ async function playInContainer({ probe, face, user }: Play): Promise<readonly Ou
     probe.environment === 'noname'
       ? [`${inject('parityRoot')}-noname`, 'root' as const]
       : [inject('parityRoot'), user];
-  const container = await startContainer(
-    root,
-    work,
-    probe.environment === 'parity-small' ? null : memoryBytes,
-  );
+  const limit = probe.environment === 'parity-small' ? null : memoryBytes;
+  const container = await startContainer(root, work, { memoryBytes: limit });
   try {
     const outcomes: Outcome[] = [];
     const exec = async (argv: readonly string[], about: Probe) =>

@@ -134,7 +134,7 @@ const describeOutcome = ({ environment }: TaskUnderTest, { name }: Task, { outco
 });
 
 async function checkControl(under: TaskUnderTest, task: Task, kind: Kind) {
-  let shown: Shown = { state: 'lost', detail: '', verifierTookMs: 0 };
+  let shown: Shown = { state: 'lost', detail: '', reward: null, verifierTookMs: 0 };
   const check = await tryOut(under.environment, `${task.name}: control ${kind}`, async () => {
     shown = await untilSure(() => playOnce(under, task, kind));
     return { ok: shown.state === 'passed', detail: shown.detail };

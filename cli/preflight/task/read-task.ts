@@ -3,12 +3,12 @@ import { basename, join, resolve } from 'node:path';
 import { parse as parseToml } from 'smol-toml';
 import { type Static, Type } from 'typebox';
 import { Value } from 'typebox/value';
-import { parse as parseYaml } from 'yaml';
 import type { UnmetRequirement } from '#src/model/requirements.ts';
 import { longestCommandMs } from '#src/protocol/native/calls.ts';
 import type { RequiresBody } from '#src/protocol/native/requirements.ts';
 import { CommandError } from '#cli/command-error.ts';
 import { digestTask } from './digest-task.ts';
+import { readCompose } from './read-compose.ts';
 
 /*
  * A task in Harbor's format, as far as its demands and its two controls need it. Source of the fields and defaults:
@@ -95,14 +95,14 @@ const defaultVerifierTimeoutS = 600;
 /** Where Harbor writes; the environment brings them as `sandbox.folders`, or the image has them. */
 const folders = ['/logs', '/tests', '/solution'];
 
-/** Throws a CommandError for a folder that is not a task. */
-export function readTask(given: string): ReadTask {
+/** Throws a CommandError for a folder that is not a task. `builtImage`: takes the place of `docker_image`. */
+export function readTask(given: string, builtImage?: string): ReadTask {
   const folder = resolve(given);
   const name = basename(folder);
   const toml = readToml(join(folder, 'task.toml'));
   const environment = toml.environment ?? {};
-  const unmet = [...cannotBeHad(toml, environment)];
-  const { docker_image: image } = environment;
+  const unmet = [...cannotBeHad(toml, environment), ...composeSettings(folder)];
+  const image = builtImage ?? environment.docker_image;
   if (image === undefined) unmet.unshift(noImage);
   const isAnotherMachine = unmet.some(({ requirement }) => machines.has(requirement));
   const remarks = networkOf(environment) === undefined && !isAnotherMachine ? [saysNoNetwork] : [];
@@ -164,7 +164,7 @@ function requiresOf(folder: string, environment: EnvironmentToml): RequiresBody 
   const memoryMb = memory_mb ?? megabytes(memory);
   const storageMb = storage_mb ?? megabytes(storage);
   const network = networkOf(environment);
-  const services = servicesOf(folder);
+  const { services } = readCompose(folder);
   return {
     folders,
     ...(workdir !== undefined && { workdir }),
@@ -188,21 +188,6 @@ function megabytes(size: Static<typeof Size> | undefined): number | undefined {
   const unit = size.trim().at(-1)?.toUpperCase();
   if (unit === 'G') return Math.trunc(amount * 1024);
   return unit === 'M' ? Math.trunc(amount) : Math.trunc(amount / 1024);
-}
-
-const Compose = Type.Object({ services: Type.Record(Type.String(), Type.Unknown()) });
-
-/** A file that names no services, or is not YAML, is not one that Harbor could start. */
-function servicesOf(folder: string): number {
-  const file = join(folder, 'environment/docker-compose.yaml');
-  if (!existsSync(file)) return 1;
-  try {
-    const compose: unknown = parseYaml(readFileSync(file, 'utf8'));
-    if (!Value.Check(Compose, compose)) return 1;
-    return new Set(['main', ...Object.keys(compose.services)]).size;
-  } catch {
-    return 1;
-  }
 }
 
 function* cannotBeHad(toml: TaskToml, environment: EnvironmentToml): Generator<UnmetRequirement> {
@@ -239,6 +224,20 @@ function* cannotBeHad(toml: TaskToml, environment: EnvironmentToml): Generator<U
       fix: 'set environment_mode = "shared" in [verifier] of task.toml',
     };
   }
+}
+
+/** Corral applies none of them, so the task would fail for a reason that is not the policy's. */
+function composeSettings(folder: string): readonly UnmetRequirement[] {
+  const { settings } = readCompose(folder);
+  if (settings.length === 0) return [];
+  return [
+    {
+      requirement: 'services',
+      wanted: `the task sets ${settings.join(', ')} of its container in docker-compose.yaml`,
+      given: 'a sandbox is not made from a compose file',
+      fix: 'move environment to [environment.env] of task.toml and the others into the image, or remove what the task does not need',
+    },
+  ];
 }
 
 /** A task that demands another machine does not run here with any network. */

@@ -19,6 +19,8 @@ export type Command = {
   readonly env?: Readonly<Record<string, string>>;
 };
 
+export type Ended = Pick<CallAnswer, 'exit_code' | 'timed_out' | 'stdout' | 'stderr'>;
+
 /** One fresh sandbox for a task, and what Harbor does in it. Each method throws what the gateway refuses. */
 export class TaskSandbox {
   readonly #client: HttpClient;

@@ -28,6 +28,10 @@ export const refusedTasks: Readonly<Record<string, Difference & { readonly requi
     compose: 'services:\n  main: { build: . }\n  store: { image: "postgres:16" }\n',
     requirement: 'services',
   },
+  'compose-settings': {
+    compose: 'services: { main: { build: ., environment: { MODE: strict } } }\n',
+    requirement: 'services',
+  },
   'own-verifier': { toml: '[verifier]\nenvironment_mode = "separate"\n', requirement: 'services' },
   'dockerfile-only': { toml: '[environment]\nnetwork_mode = "no-network"\n', requirement: 'image' },
   internet: {

@@ -141,6 +141,52 @@ def test_services_are_counted_in_the_compose_file_and_in_what_names_them(folder:
     assert "services" not in demands(folder, IMAGE).requires
 
 
+HARMLESS = """
+services:
+  main:
+    build: {context: "${CONTEXT_DIR}"}
+    image: ${MAIN_IMAGE_NAME}
+    ports: ["3000:3000"]
+    command: [sh, -c, sleep infinity]
+    network_mode: ${NETWORK_MODE:-bridge}
+    environment: ["TEST_DIR=${TEST_DIR}"]
+    volumes: ["${HOST_VERIFIER_LOGS_PATH}:${ENV_VERIFIER_LOGS_PATH}"]
+    deploy: {resources: {limits: {cpus: "${CPUS}", memory: "${MEMORY}"}}}
+"""
+
+
+def test_what_a_task_cannot_see_of_its_compose_file_is_no_demand(folder: Path):
+    for text in [HARMLESS, "services: 3", ": ["]:
+        (folder / "environment/docker-compose.yaml").write_text(text)
+        assert demands(folder, IMAGE).refusal is None
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("environment", "environment: {MODE: strict}"),
+        ("environment", 'environment: ["TOKEN=${TOKEN}", "TEST_DIR=${TEST_DIR}"]'),
+        ("volumes", 'volumes: ["./data:/data"]'),
+        ("command", 'command: [sh, -c, "service postgresql start && sleep infinity"]'),
+        ("cap_add", "cap_add: [SYS_ADMIN]"),
+        ("privileged", "privileged: true"),
+        ("network_mode", "network_mode: host"),
+        ("include", "image: a\ninclude: [more.yaml]"),
+    ],
+)
+def test_a_setting_of_the_compose_file_that_a_task_can_see_is_refused_by_name(
+    folder: Path, name: str, line: str
+):
+    (folder / "environment/docker-compose.yaml").write_text(f"services:\n  main:\n    {line}\n")
+    refusal = demands(folder, IMAGE).refusal
+    assert refusal is not None
+    assert (refusal.requirement, refusal.wanted) == (
+        "services",
+        f"the task sets {name} of its container in docker-compose.yaml",
+    )
+    assert "[environment.env]" in refusal.fix
+
+
 def test_the_digest_changes_with_everything_that_decides_a_reward_and_with_nothing_else(folder: Path):
     (folder / "solution/solve.sh").write_text("true\n")
     (folder / "instruction.md").write_text("Do it.\n")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
-import yaml
 from harbor.constants import MAIN_SERVICE_NAME
 from harbor.models.task.artifacts import sidecar_services
 from harbor.models.task.config import EnvironmentConfig, NetworkMode, NetworkPolicy, TaskConfig, TaskOS
@@ -16,10 +15,10 @@ from harbor.models.trial.paths import EnvironmentPaths
 
 from ..errors import RequirementsUnmet
 from ..refusals import unmet
+from .compose import read_compose
 from .task_files import longest_command_s
 
 MIB: Final = 1024 * 1024
-COMPOSE: Final = "docker-compose.yaml"
 # Where Harbor writes: the environment brings them as `sandbox.folders`, or the image has them.
 FOLDERS: Final = [
     str(each)
@@ -117,14 +116,23 @@ def _separate_verifier(config: TaskConfig) -> RequirementsUnmet | None:
 
 
 def _compose(task: AskedTask) -> RequirementsUnmet | None:
-    """A job's own compose files may change anything, and none of it would happen."""
-    if not task.has_extra_compose:
+    """A sandbox is no compose project: what such a file sets would be missing, and the policy would be blamed."""
+    if task.has_extra_compose:
+        return unmet(
+            "services",
+            wanted="the job adds docker-compose files to the task",
+            given="a sandbox is no compose project",
+            fix="remove extra_docker_compose from the job",
+        )
+    settings = read_compose(task.folder).settings
+    if not settings:
         return None
     return unmet(
         "services",
-        wanted="the job adds docker-compose files to the task",
-        given="a sandbox is no compose project",
-        fix="remove extra_docker_compose from the job",
+        wanted=f"the task sets {', '.join(settings)} of its container in docker-compose.yaml",
+        given="a sandbox is not made from a compose file",
+        fix="move environment to [environment.env] of task.toml and the others into the image, "
+        "or remove what the task does not need",
     )
 
 
@@ -198,25 +206,10 @@ def _services(task: AskedTask) -> int:
         named |= sidecar_services(step.artifacts)
         hooks += step.verifier.collect
     named |= {hook.service for hook in hooks}
-    return len({MAIN_SERVICE_NAME, *named, *_composed(task.folder)})
-
-
-def _composed(folder: Path) -> set[str]:
-    path = folder / "environment" / COMPOSE
-    if not path.is_file():
-        return set()
-    try:
-        read = yaml.safe_load(path.read_text())
-    except (yaml.YAMLError, UnicodeDecodeError):
-        return set()
-    services = cast("dict[str, Any]", read).get("services") if isinstance(read, dict) else None
-    return set(map(str, cast("dict[Any, Any]", services))) if isinstance(services, dict) else set()
+    return len({MAIN_SERVICE_NAME, *named, *read_compose(task.folder).services})
 
 
 def _differences(task: AskedTask) -> list[str]:
-    found: list[str] = []
-    if _wanted_network(task.config) is None:
-        found.append("its task.toml does not name a network_mode: the environment's network counts")
-    if (task.folder / "environment" / COMPOSE).is_file():
-        found.append(f"its {COMPOSE} is not read")
-    return found
+    if _wanted_network(task.config) is not None:
+        return []
+    return ["its task.toml does not name a network_mode: the environment's network counts"]

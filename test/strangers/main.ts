@@ -1,0 +1,75 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { startFleet } from '#cli/fleet/start-fleet.ts';
+import { createHttpClient } from '#cli/gateway/http-client.ts';
+import { fleetFolders, sharedPayload } from '../support/fleet-folders.ts';
+import { strangersEnvironment } from './environment.ts';
+import { playTask } from './play-task.ts';
+import { formatTable, judge, type Row } from './table.ts';
+
+/*
+ * `npm run test:strangers -- --tasks FOLDER --roots FOLDER [NAME…]`: plays tasks in Harbor's format in a container and on Corral, and
+ * compares their rewards. See docs/contributing.md.
+ */
+
+const usage = 'usage: npm run test:strangers -- --tasks FOLDER --roots FOLDER [--times N] [NAME…]';
+
+type Options = {
+  readonly tasks: readonly string[];
+  readonly roots: string;
+  readonly times: number;
+};
+
+function readOptions(args: readonly string[]): Options {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      tasks: { type: 'string' },
+      roots: { type: 'string' },
+      times: { type: 'string', default: '1' },
+    },
+  });
+  const { tasks: folder, roots, times } = values;
+  if (folder === undefined || roots === undefined || !(Number(times) >= 1)) throw new Error(usage);
+  const names = positionals.length > 0 ? positionals : readdirSync(folder).toSorted();
+  const tasks = names
+    .map((name) => resolve(folder, name))
+    .filter((task) => positionals.length > 0 || existsSync(join(task, 'task.toml')));
+  if (tasks.length === 0) throw new Error(`${folder} has no folder with a task.toml\n${usage}`);
+  return { tasks, roots: resolve(roots), times: Number(times) };
+}
+
+async function main({ tasks, roots, times }: Options): Promise<number> {
+  // An overlay cannot lie above another: not in /tmp, which may be one.
+  mkdirSync('/var/tmp', { recursive: true });
+  const work = mkdtempSync('/var/tmp/corral-strangers-');
+  const { root, environmentsDir, stateDir } = await fleetFolders({ strangers: strangersEnvironment(roots) });
+  const fleet = await startFleet({ environmentsDir, stateDir, payloadDir: sharedPayload });
+  const client = createHttpClient({ url: fleet.gatewayUrl, key: fleet.apiKey, run: 'strangers' });
+  const rootOf = (name: string) => join(roots, name);
+  const rows: Row[] = [];
+  try {
+    for (const task of tasks) {
+      for (let time = 0; time < times; time += 1) {
+        const row = await playTask({ client, environment: 'strangers', rootOf, work }, task);
+        console.error(`strangers: ${row.name}: ${judge(row)}`);
+        rows.push(row);
+      }
+    }
+  } finally {
+    await client.close();
+    await fleet.stop();
+    for (const folder of [work, root]) rmSync(folder, { recursive: true, force: true });
+  }
+  console.log(formatTable(rows));
+  return rows.some((row) => judge(row) === 'failed') || rows.every((row) => judge(row) !== 'passed') ? 1 : 0;
+}
+
+try {
+  process.exitCode = await main(readOptions(process.argv.slice(2)));
+} catch (error) {
+  console.error(error instanceof Error ? error.message : String(error));
+  process.exitCode = 2;
+}
