@@ -1,17 +1,7 @@
 import { Type } from 'typebox';
-import { Value } from 'typebox/value';
-import type { Item } from '#src/model/grader.ts';
-import { CallAnswer } from '#src/protocol/native/calls.ts';
-import { gradersOwnRoot, payloadMountPoint, payloadNodeArgv } from '#src/protocol/sandboxd/payload-layout.ts';
-import { askNative, type HttpClient } from '../gateway/http-client.ts';
+import { gradersOwnRoot } from '#src/protocol/sandboxd/payload-layout.ts';
 import { type Check, tryOut } from './check.ts';
-
-type WritableUnderTest = {
-  readonly client: HttpClient;
-  readonly environment: string;
-  readonly item: Item;
-  readonly rolloutId: string;
-};
+import { probeArgv, type ProbedSandbox, probeSandbox } from './probe-sandbox.ts';
 
 const Found = Type.Object({
   uid: Type.Number(),
@@ -23,35 +13,15 @@ const Found = Type.Object({
 
 /** An image with half a million files is walked through in some seconds. */
 const walkMs = 30_000;
-/** A cold start with its pull, and the walk. */
-const waitS = 120 + walkMs / 1000;
 
 /**
  * What the policy can write outside its workspace. A program or module there is the policy's, like everything in the workspace.
  * A grader that runs or reads it runs what the policy wrote, and scores by it.
  */
-export function checkWritable(under: WritableUnderTest): Promise<Check> {
-  return tryOut(under.environment, 'what the policy can write', async () => judgeWritable(await look(under)));
-}
-
-async function look({ client, environment, item, rolloutId }: WritableUnderTest): Promise<Writable> {
-  const path = `/v1/rollouts/${encodeURIComponent(rolloutId)}`;
-  const send = { method: 'POST', deadlineMs: (waitS + 30) * 1000 } as const;
-  try {
-    const opening = { rollout_id: rolloutId, environment, item };
-    await askNative(client, { ...send, path: '/v1/rollouts', body: opening }, Type.Object({}));
-    const body = { call_id: 'writable', argv: findWritableArgv(), timeout_s: walkMs / 1000 + 30 };
-    return read(await askNative(client, { ...send, path: `${path}/exec?wait_s=${waitS}`, body }, CallAnswer));
-  } finally {
-    await client.send({ method: 'DELETE', path }).catch(() => undefined);
-  }
-}
-
-function read({ outcome, exit_code, stdout, stderr }: CallAnswer): Writable {
-  const told: unknown = exit_code === 0 ? JSON.parse(stdout) : null;
-  if (Value.Check(Found, told)) return told;
-  const [line = ''] = stderr.trim().split('\n');
-  throw new Error(`the probe did not run in the sandbox: ${outcome}, exit code ${exit_code}: ${line}`);
+export function checkWritable(under: ProbedSandbox): Promise<Check> {
+  return tryOut(under.environment, 'what the policy can write', async () =>
+    judgeWritable(await probeSandbox(under, findWritableArgv(), walkMs / 1000 + 30, Found)),
+  );
 }
 
 /** Where commands run as root there is nothing that they cannot write; that is what the environment asked for. */
@@ -96,9 +66,6 @@ type Writable = {
 /** A person reads them; who may write more than this may write everywhere. */
 const mostFolders = 200;
 
-/** Node's heap of a probe; the names of one folder at a time. */
-const nodeFlags = ['--max-old-space-size=64', '--max-semi-space-size=1', '--v8-pool-size=1'];
-
 /** The policy's own, and the kernel's. The workspace is where the command starts; the home is the one of images that name none. */
 const expected = ['/workspace', '/tmp', '/var/tmp', '/home/policy', '/dev', '/proc', '/run', '/sys'];
 
@@ -106,7 +73,7 @@ const expected = ['/workspace', '/tmp', '/var/tmp', '/home/policy', '/dev', '/pr
 export function findWritableArgv(): readonly string[] {
   const given = JSON.stringify([expected, mostFolders, walkMs, gradersOwnRoot]);
   const script = `console.log(JSON.stringify((${findWritable.toString()})(...${given})))`;
-  return [...payloadNodeArgv(payloadMountPoint), ...nodeFlags, '--eval', script];
+  return probeArgv(script);
 }
 
 /** Travels as text: it may name nothing outside itself. Whether the kernel would let it write is asked, nothing is written. */

@@ -7,6 +7,7 @@ import { environmentsOf, inOwnRun } from '../proving/stage.ts';
 import { askTrainingJob, type TrainingJob } from '../proving/training-job.ts';
 import { checkRow } from './check-row.ts';
 import { couldNotStart, type RowUnderTest } from './check-start.ts';
+import { checkShared } from './check-shared.ts';
 import { checkWay } from './check-way.ts';
 import { checkWritable } from './check-writable.ts';
 import { checkTask } from './task/check-task.ts';
@@ -63,6 +64,7 @@ export function preflight(connection: Connection, plan: PreflightPlan): Promise<
       const item = tried[0]?.item ?? {};
       const rolloutId = `${run}-${name}-writable`;
       checks.push(await checkWritable({ client, environment: name, item, rolloutId }));
+      checks.push(await checkShared({ client, environment: name, item, rolloutId: `${run}-${name}-shared` }));
       egress[name] = null;
       if (plan.forbidden === null) continue;
       const under = { client, environment: name, network, item, rolloutId: `${run}-${name}-egress` };

@@ -2,7 +2,14 @@ import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { kubeconfigOf } from './kubeconfig.ts';
 import { run } from './machine/run.ts';
-import { apiAddressInHub, apiPort, apiServiceAddress, type ClusterPlan, hubAddress } from './plan.ts';
+import {
+  apiAddressInHub,
+  apiPort,
+  apiServiceAddress,
+  type ClusterPlan,
+  hubAddress,
+  type NodePlan,
+} from './plan.ts';
 
 type Certificate = {
   readonly name: string;
@@ -59,6 +66,12 @@ export async function makeCertificates(plan: ClusterPlan): Promise<void> {
     ...onNodes.map(({ name }) => writeKubeconfig(folder, name, apiAddress)),
   ]);
   await copyFile(join(folder, 'admin.kubeconfig'), plan.kubeconfig);
+}
+
+/** The same for a node that joins later. */
+export async function makeNodeCertificate({ certificates }: ClusterPlan, { name }: NodePlan): Promise<void> {
+  await sign(certificates, ofNode(name));
+  await writeKubeconfig(certificates, name, apiAddress);
 }
 
 const writeKubeconfig = (folder: string, client: string, server: string) =>

@@ -7,12 +7,12 @@ test.each(['sandboxd_killed', 'sandbox_exited', 'boot_changed', 'out_of_memory']
   (cause) => expect(suspectedOf('sandbox_lost', cause)).toBe('command'),
 );
 
-test.each(['deleted', 'preempted', 'node_lost', 'pod_replaced', 'expired'] as const)(
+test.each(['deleted', 'preempted', 'node_drained', 'pod_replaced', 'expired'] as const)(
   'a sandbox lost by %s was ended from outside, so no command is suspected',
   (cause) => expect(suspectedOf('sandbox_lost', cause)).toBeNull(),
 );
 
-test.each(['evicted', 'node_out_of_memory'] as const)(
+test.each(['evicted', 'node_lost', 'node_out_of_memory'] as const)(
   'a sandbox lost by %s has its mark from the provider that saw it',
   (cause) => {
     expect(suspectedOf('sandbox_lost', cause)).toBeNull();

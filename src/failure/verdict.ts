@@ -63,11 +63,12 @@ export const mayBeCommand: Readonly<Record<LossCause, boolean | 'by_evidence'>> 
   node_out_of_memory: 'by_evidence',
   // Only if the request failed because its sandbox took no connection.
   request_lost: 'by_evidence',
+  // A pod may have taken its node down, by what no limit of a pod counts.
+  node_lost: 'by_evidence',
   // Decided outside of the sandbox, and the evidence names by whom.
   deleted: false,
   preempted: false,
   node_drained: false,
-  node_lost: false,
   pod_replaced: false,
   expired: false,
 };

@@ -18,6 +18,7 @@ export const fakeNode = (changes: Partial<NodeView> = {}): NodeView => ({
   why: null,
   memoryPressure: false,
   keptOffBy: [],
+  shutDownBy: null,
   userNamespaces: true,
   ...changes,
 });

@@ -3,8 +3,16 @@ import { imageVolumeGate } from '../control-plane/argv.ts';
 import { type ClusterPlan, hubAddress, type NodePlan } from '../plan.ts';
 import { clusterDomain } from '../services/argv.ts';
 
+/** What sets a node apart from the cluster's others. */
+export type SpecialNode = {
+  /** Only pods that tolerate this key are placed there. */
+  readonly taint: string;
+  /** It has a disk of its own, and evicts pods as the kubelet is shipped. */
+  readonly hasOwnDisk: boolean;
+};
+
 /** The kubelet's configuration file. JSON, which is YAML too. */
-export function kubeletConfig(plan: ClusterPlan, node: NodePlan): string {
+export function kubeletConfig(plan: ClusterPlan, node: NodePlan, special?: SpecialNode): string {
   const clientCAFile = join(plan.certificates, 'ca.crt');
   return `${JSON.stringify(
     {
@@ -32,7 +40,10 @@ export function kubeletConfig(plan: ClusterPlan, node: NodePlan): string {
       serializeImagePulls: false,
       registryPullQPS: 0,
       ...tellsOften,
-      ...neverCleansUp,
+      ...(special?.hasOwnDisk === true ? {} : neverCleansUp),
+      ...(special === undefined
+        ? {}
+        : { registerWithTaints: [{ key: special.taint, effect: 'NoSchedule' }] }),
       systemReserved: { memory: '1Gi' },
     },
     null,

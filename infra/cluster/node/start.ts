@@ -7,7 +7,7 @@ import { run } from '../machine/run.ts';
 import { until } from '../machine/until.ts';
 import type { ClusterPlan, NodePlan } from '../plan.ts';
 import { containerdConfig } from './containerd-config.ts';
-import { kubeletConfig } from './kubelet-config.ts';
+import { kubeletConfig, type SpecialNode } from './kubelet-config.ts';
 import { podNetwork } from './pod-network.ts';
 
 /**
@@ -20,12 +20,17 @@ export const kubeletOf = (node: NodePlan): string => `${node.name}-kubelet`;
 
 const ownView = join(import.meta.dirname, 'own-view.sh');
 
-export async function writeNodeFiles(plan: ClusterPlan, node: NodePlan, programs: string): Promise<void> {
+export async function writeNodeFiles(
+  plan: ClusterPlan,
+  node: NodePlan,
+  programs: string,
+  special?: SpecialNode,
+): Promise<void> {
   await mkdir(join(node.folder, 'cni'), { recursive: true });
   const settings = { programs, mayLowerOomScore: await mayLowerOomScore() };
   await Promise.all([
     writeFile(join(node.folder, 'containerd.toml'), containerdConfig(node, settings)),
-    writeFile(join(node.folder, 'kubelet.yaml'), kubeletConfig(plan, node)),
+    writeFile(join(node.folder, 'kubelet.yaml'), kubeletConfig(plan, node, special)),
     writeFile(join(node.folder, 'cni', '10-corral.conflist'), podNetwork(node)),
     // No name server of the machine's: what a pod asks for by name, it must not find by accident.
     writeFile(join(node.folder, 'resolv.conf'), ''),

@@ -114,8 +114,8 @@ export const lossByPolicy: Readonly<Record<LossCause, ByPolicy>> = {
   ),
   node_drained: no('Only operators, autoscalers and the spot market drain nodes.'),
   preempted: no('The scheduler or the market decides.'),
-  node_lost: no(
-    'A machine fails, or the policy has escaped from its sandbox, which is a matter of isolation.',
+  node_lost: marked(
+    'In pods no limit counts all memory and disk that a command can take, so it may have taken its node down. Not marked if the node said before that it was shutting down, or the cloud provider says that its machine was stopped. On one machine `node` limits all of that, and the loss is not marked.',
   ),
   request_lost: marked(
     'It cannot reach gateways or Redis. Marked if a request failed because its sandbox took no connection, which commands can bring about with `run_as: root` or `uid: single`.',

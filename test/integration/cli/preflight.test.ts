@@ -91,6 +91,7 @@ test('an environment in order has every tool, its grader and its closed network 
     'reference answer',
     'cheating answer',
     'what the policy can write',
+    'what it shares with its machine',
     'egress',
     'a body near 1 MB',
   ]);

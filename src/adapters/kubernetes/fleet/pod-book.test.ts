@@ -74,6 +74,26 @@ test('a running sandbox is doubted while its node is not ready, once, and not wh
   expect(pods.nodeChanged('node-1')).toEqual([]);
 });
 
+test('a sandbox lost with its node is marked, unless the machine was shut down in order', () => {
+  const { book: pods, node } = book();
+  pods.changed(fakePodView());
+  node.ready = false;
+  const lost = { kind: 'doubted', cause: 'node_lost' };
+  expect(pods.nodeChanged('node-1')).toContainEqual(
+    expect.objectContaining({ ...lost, evidence: expect.objectContaining({ suspected: 'command' }) }),
+  );
+  node.shutDownBy = 'cloud provider';
+  const ended = fakePodView({ phase: 'gone', address: null, ending: { cause: 'node_lost', evidence: {} } });
+  expect(pods.changed(ended)).toEqual([
+    {
+      kind: 'gone',
+      sandbox: 'sandbox-1',
+      cause: 'node_lost',
+      evidence: { nodeShutDownBy: 'cloud provider' },
+    },
+  ]);
+});
+
 test('a pod that somebody marked for deletion is doubted with the reason; on a dead node the node is the reason', () => {
   const { book: pods, node } = book();
   pods.changed(fakePodView());

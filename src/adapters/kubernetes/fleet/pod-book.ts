@@ -1,5 +1,6 @@
 import type { LossCause } from '#src/failure/codes.ts';
 import type { Evidence } from '#src/failure/failure.ts';
+import { mayBePolicys } from '#src/failure/verdict.ts';
 import type { SandboxId } from '#src/model/ids.ts';
 import type { ProviderEvent } from '#src/ports/sandbox-provider.ts';
 import { leavingOf, type NodeView } from '../truth/node-view.ts';
@@ -51,10 +52,13 @@ export function createPodBook(nodeOf: (name: string) => NodeView | null): PodBoo
     doubted.set(view.sandbox, doubt.cause);
     return before === doubt.cause ? [] : [doubt];
   };
-  const gone = ({ sandbox, ending }: PodView): ProviderEvent => {
+  const gone = ({ sandbox, node, ending }: PodView): ProviderEvent => {
     doubted.delete(sandbox);
     leaving.delete(sandbox);
-    return { kind: 'gone', sandbox, ...ending };
+    const { cause, evidence } = ending;
+    const isNodes = cause === 'node_lost';
+    const whole = isNodes ? withWitness(evidence, node === null ? null : nodeOf(node)) : evidence;
+    return { kind: 'gone', sandbox, cause, evidence: whole };
   };
 
   const changed = (shown: PodView): readonly ProviderEvent[] => {
@@ -140,9 +144,21 @@ function doubtOf(
   const about = { kind: 'doubted', sandbox, address } as const;
   if (node !== null && !node.ready) {
     const evidence = { ...ending.evidence, nodeReady: false, nodeSays: node.why };
-    return { ...about, cause: marked === null ? 'node_lost' : nodeCause(marked), evidence };
+    const cause = marked === null ? 'node_lost' : nodeCause(marked);
+    return { ...about, cause, evidence: cause === 'node_lost' ? withWitness(evidence, node) : evidence };
   }
-  return marked === null ? null : { ...about, cause: marked, evidence: ending.evidence };
+  if (marked === null) return null;
+  const evidence = marked === 'node_lost' ? withWitness(ending.evidence, node) : ending.evidence;
+  return { ...about, cause: marked, evidence };
+}
+
+/**
+ * A silent node may have been taken down by one of its pods: their sockets, and files without names, count for no limit. Other
+ * pods cannot acquit it, since policies run in them. So the loss is marked unless the machine was shut down in order.
+ */
+function withWitness(evidence: Evidence, node: NodeView | null): Evidence {
+  const shutDownBy = node?.shutDownBy ?? null;
+  return shutDownBy === null ? { ...mayBePolicys, ...evidence } : { ...evidence, nodeShutDownBy: shutDownBy };
 }
 
 // Whoever clears a dead node away deletes its pods without a reason: the node is the cause.

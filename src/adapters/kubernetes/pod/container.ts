@@ -41,6 +41,7 @@ export function sandboxContainer(
     ports: [{ name: 'sandboxd', containerPort: settings.port }],
     resources: resources(request.template, settings.sandboxd),
     securityContext: containerSecurity(users),
+    ...(injected.lastWords === null ? {} : { terminationMessagePath: injected.lastWords }),
     volumeMounts: [...writableMounts(request.template), ...dataMounts(request.template), ...injected.mounts],
   };
 }

@@ -42,6 +42,14 @@ describe('sandboxd comes into a sandbox', () => {
     expect(container.volumeMounts).toContainEqual(expect.objectContaining({ readOnly: true }));
   });
 
+  it('and the file for its last words is where only the copier could make a mount point', () => {
+    const { container } = specWith({ kind: 'init_container', image });
+    expect(container.terminationMessagePath).toBe('/opt/corral/closed/last-words');
+    for (const kind of ['baked', 'image_volume'] as const) {
+      expect(specWith({ kind, image }).container).not.toHaveProperty('terminationMessagePath');
+    }
+  });
+
   it('and the limit of the pod lies above that of the sandbox by the pages of the copy', () => {
     const { spec, container } = specWith({ kind: 'init_container', image }, {});
     const limits = [spec.initContainers?.[0], container].map((each) =>

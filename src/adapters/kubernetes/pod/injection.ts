@@ -10,6 +10,8 @@ export type Injected = {
   readonly volumes: readonly V1Volume[];
   readonly mounts: readonly V1VolumeMount[];
   readonly initContainers: readonly V1Container[];
+  /** Where the kubelet mounts the file for the container's last words; null: at its usual path. */
+  readonly lastWords: string | null;
 };
 
 const volumeName = 'corral';
@@ -22,16 +24,22 @@ export function injectSandboxd(
 ): Injected {
   switch (sandboxd.kind) {
     case 'baked':
-      return { volumes: [], mounts: [], initContainers: [] };
+      return { volumes: [], mounts: [], initContainers: [], lastWords: null };
     case 'image_volume': {
       const image = { reference: sandboxd.image, pullPolicy: imagePullPolicy };
-      return { volumes: [{ name: volumeName, image }], mounts: [readOnlyMount], initContainers: [] };
+      return {
+        volumes: [{ name: volumeName, image }],
+        mounts: [readOnlyMount],
+        initContainers: [],
+        lastWords: null,
+      };
     }
     case 'init_container':
       return {
         volumes: [{ name: volumeName, emptyDir: {} }],
         mounts: [readOnlyMount],
         initContainers: [copier(sandboxd.image, imagePullPolicy, users, memory.limitBytes)],
+        lastWords: `${closedFolder}/last-words`,
       };
   }
 }
@@ -54,9 +62,17 @@ function copier(
   };
 }
 
+/**
+ * The kubelet makes a file for a container's last words, open to all: on the node's disk, and counted for no pod. Its mount point is
+ * in a folder that no user may enter. The sandbox has no privilege to enter it nevertheless, and mounts the volume read-only, so
+ * it cannot open it either, with any of its ids.
+ */
+const closedFolder = `${places.payload}/closed`;
+
 /** What an image of another version has not, its sandboxd needs not. */
 const copied = [payloadLayout.libraries, payloadLayout.node, payloadLayout.code];
-const copyScript = `for (const name of ${JSON.stringify(copied)}) if (fs.existsSync('/' + name)) fs.cpSync('/' + name, '${places.payload}/' + name, { recursive: true })`;
+const copyScript = `for (const name of ${JSON.stringify(copied)}) if (fs.existsSync('/' + name)) fs.cpSync('/' + name, '${places.payload}/' + name, { recursive: true })
+if (!fs.existsSync('${closedFolder}')) { fs.mkdirSync('${closedFolder}'); fs.writeFileSync('${closedFolder}/last-words', ''); fs.chmodSync('${closedFolder}', 0) }`;
 
 /** The copy of the payload counts as the pod's own: 130 MB, and some room. So does what it leaves in the page cache. */
 export const copiedPayloadBytes = 192 * 1024 * 1024;

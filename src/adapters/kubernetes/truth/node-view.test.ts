@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { keptOffBy, leavingOf, tolerationsThatMatter } from './node-view.ts';
+import { keptOffBy, leavingOf, nodeView, tolerationsThatMatter } from './node-view.ts';
 import type { Toleration } from './objects.ts';
 
 const node = (spec: object) => keptOffBy({ metadata: { name: 'node-1' }, spec });
@@ -45,6 +45,21 @@ test.each<[string, Toleration, boolean]>([
 ])('a pod that tolerates %s', (_what, toleration, stays) => {
   const why = leavingOf([toleration], [taint('pool', 'NoSchedule', 'rl')]);
   expect(why === null).toBe(stays);
+});
+
+const silent = { type: 'Ready', status: 'Unknown', message: 'Kubelet stopped posting node status.' };
+const inOrder = { type: 'Ready', status: 'False', message: 'node is shutting down' };
+const stopped = [{ key: 'node.cloudprovider.kubernetes.io/shutdown', effect: 'NoSchedule' }];
+const unreachable = [{ key: 'node.kubernetes.io/unreachable', effect: 'NoExecute' }];
+
+test.each([
+  ['a node that shuts down in order', [inOrder], [], 'kubelet'],
+  ['a machine that its cloud provider stopped', [silent], stopped, 'cloud provider'],
+  ['a node that is silent', [silent], unreachable, null],
+  ['a node that was only cordoned before', [silent], [{ key: 'x', effect: 'NoSchedule' }], null],
+])('%s: who shut it down', (_what, conditions, taints, expected) => {
+  const object = { metadata: { name: 'node-1' }, spec: { taints }, status: { conditions } };
+  expect(nodeView(object)).toMatchObject({ ready: false, shutDownBy: expected });
 });
 
 test('what every pod tolerates of its node’s health is not kept', () => {

@@ -10,6 +10,8 @@ export type NodeView = {
   readonly memoryPressure: boolean;
   /** It is on its way out, or was never meant for everybody: pods that do not tolerate these are no longer placed there. */
   readonly keptOffBy: readonly Taint[];
+  /** Who says that the machine was shut down in order, which no pod can bring about; null if nothing says so. */
+  readonly shutDownBy: string | null;
   /** Its runtime says that it can give a pod ids of its own. */
   readonly userNamespaces: boolean;
 };
@@ -26,10 +28,21 @@ export function nodeView(object: unknown): NodeView | null {
     why: isReady ? null : `${ready?.reason ?? 'NotReady'}: ${ready?.message ?? ''}`.slice(0, 300),
     memoryPressure: conditions.some(({ type, status }) => type === 'MemoryPressure' && status === 'True'),
     keptOffBy: keptOffBy(object),
+    shutDownBy: shutDownBy(object, ready?.message ?? ''),
     userNamespaces: handlers.some(
       ({ name = '', features }) => name === '' && features?.userNamespaces === true,
     ),
   };
+}
+
+/** The cloud provider's own taint of a machine that it stopped (`k8s.io/cloud-provider/api`). */
+const stoppedMachine = 'node.cloudprovider.kubernetes.io/shutdown';
+/** The kubelet's words while its machine shuts down in order (`pkg/kubelet/nodeshutdown`, in the message of `Ready`). */
+const shuttingDown = 'node is shutting down';
+
+function shutDownBy({ spec }: NodeObject, readyMessage: string): string | null {
+  if ((spec?.taints ?? []).some(({ key }) => key === stoppedMachine)) return 'cloud provider';
+  return readyMessage.includes(shuttingDown) ? 'kubelet' : null;
 }
 
 /*

@@ -59,6 +59,8 @@ test('a node is cut off: within seconds its rollouts are lost, the others go on;
     await onN2.expectLostInFlight(busy, 'node_lost');
     expect(performance.now() - cutAtMs).toBeLessThan(noticedMs);
     await onN2.expectLost('cut-idle', 'node_lost');
+    // Only the silence of the node is known, and a pod can cause that.
+    expect(await onN2.view('cut-idle')).toMatchObject({ verdict: { suspected: 'command' } });
     expect(await onN1.call('cut-other', 'c2')).toMatchObject(ran(2));
     await onN1.expectScored('cut-other', 2);
   } finally {

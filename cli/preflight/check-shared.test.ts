@@ -1,0 +1,37 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
+import { describeShared, findSharedArgv, type Shared } from './check-shared.ts';
+
+const gibibyte = 1024 ** 3;
+const inPod: Shared = {
+  disks: [
+    { place: '/workspace', bytes: 100 * gibibyte },
+    { place: '/', bytes: 100 * gibibyte },
+  ],
+  largestFileBytes: gibibyte,
+  uidMap: '0 0 4294967295',
+  inotifyInstances: 128,
+  cgroupVersion: 2,
+};
+const quota = [{ place: '/workspace', bytes: gibibyte }];
+const ownIds = '0 165536 65536';
+
+test.each([
+  ['a pod of a plain node', inPod, /disk below \/workspace \(100 GiB\), \/ \(100 GiB\).*128 inotify/],
+  ['volumes with a quota', { ...inPod, disks: quota }, /^the user ids of the node/],
+  ['user namespaces', { ...inPod, uidMap: ownIds }, /^the disk below[^;]*discards; next/],
+  ['version 1 of control groups', { ...inPod, cgroupVersion: 1 }, /memory of connections/],
+  ['both', { ...inPod, disks: quota, uidMap: ownIds }, /^nothing that a neighbor could take/],
+  ['one machine', { ...inPod, largestFileBytes: null, uidMap: ownIds }, /^nothing/],
+])('what a sandbox shares with its machine: %s', (_what, found, expected) => {
+  expect(describeShared(found)).toMatch(expected);
+});
+
+test('as text the probe needs nothing but a Node', async () => {
+  // The payload's loader and Node stand before the flags; any Node may stand in their place.
+  const { stdout } = await promisify(execFile)(process.execPath, findSharedArgv().slice(4), { cwd: '/tmp' });
+  expect(JSON.parse(stdout)).toMatchObject({
+    uidMap: expect.stringMatching(/^\d{1,10} \d{1,10} \d{1,10}/) as string,
+  });
+});
