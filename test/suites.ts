@@ -93,37 +93,37 @@ export const suites = {
     files: ['test/**/*.test.ts', ...slowBesideCode.whole],
     without: [...onClusters, ofClients, docs, parity, release, ...deep],
     promise:
-      'a failure is never a score, by one test for each failure code; no attack escapes; ports, Redis, sandboxes and whole fleets work; 50 simulated worlds. `npm test` plays `unit` first',
+      'no failure becomes a score: one test for each failure code; no attack escapes; ports, Redis, sandboxes and fleets work. It runs `unit` first',
   },
   deep: {
     command: 'npm run test:deep',
     files: [...deep, ...slowBesideCode.deep],
     promise:
-      'the same promises while processes are killed, Redis is away, connections break, and attacks use all of a machine; planted bugs are found; 10,000 odd inputs are answered; the gallery, its attacks, ladders and studies work from scratch; memory and heap stay bounded',
+      'the same while processes die, Redis is away and connections break; planted bugs are found; the gallery works from scratch; memory stays bounded',
   },
   clients: {
     command: 'npm run test:clients',
     files: [ofClients],
     promise:
-      'what the infrastructure loses never becomes a reward in any framework, with both clients; the same command plays the tests of the Python client',
+      'an infrastructure failure never becomes a reward in any framework, with the Python and the TypeScript client',
   },
   docs: {
     command: 'npm run test:docs',
     files: [docs],
     promise:
-      'the site shows every page as it is written, in a browser, both color schemes and on a phone; links lead somewhere. CI runs `npm run docs`, which has the part without a browser',
+      'the site shows every page as written, in both color schemes and on a phone. CI runs `npm run docs`, the part without a browser',
   },
   parity: {
     command: 'npm run test:parity',
     files: [parity],
     promise:
-      'a program behaves in a sandbox as in a container with Docker’s defaults; what differs is listed in [differences.md](differences.md). Part of neither `npm test` nor CI, because of its time',
+      'a program behaves in a sandbox as in Docker, except for [the differences](differences.md). Too slow for `npm test` and CI',
   },
   cluster: {
     command: 'npm run test:cluster',
     files: ['test/cluster/**/*.test.ts'],
     promise:
-      'pods, starts and nodes that fail on Kubernetes are reported as what they are, and sandboxes are closed there',
+      'failing pods, starts and nodes on Kubernetes are reported with the right cause; sandboxes are isolated there',
   },
   chart: {
     command: 'npm run test:chart',
@@ -134,7 +134,7 @@ export const suites = {
     command: 'npm run test:release',
     files: [release],
     promise:
-      'what is published is the same when it is built twice, and installs from registries to a graded rollout: images, chart and packages',
+      'the release builds reproducibly, and installs from registries up to a graded rollout: images, chart and packages',
   },
   alerts: {
     command: 'npm run test:alerts',

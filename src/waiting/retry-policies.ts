@@ -106,9 +106,9 @@ const named = (): boolean => false;
 export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
   // Three quick refusals lose a rollout, so a request is held; calls and grades are known by their ids and happen once.
   request: {
-    what: 'a tool call, a grade: from the top; what E2B’s clients ask, until fleet state has it in hand; the end of a rollout, or of a run',
-    on: 'every failure that may pass, but none that was given up below',
-    until: `until the request’s time is up: ${productionTimings.requestHoldMs / 1000} s on the RFT face, \`wait_s\` on the native one`,
+    what: 'a tool call or a grade, from its beginning; a request of E2B’s clients, until fleet state has it; the end of a rollout or a run',
+    on: 'retryable failures, except those given up below',
+    until: `until the request’s time is over: ${productionTimings.requestHoldMs / 1000} s on the RFT face, \`wait_s\` on the native one`,
     again: mayPass,
     mostTries: always,
     pauses: usual,
@@ -121,7 +121,7 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
   },
   opening: {
     what: 'opening a rollout, announcing a burst',
-    on: 'every failure that may pass',
+    on: 'retryable failures',
     until: `${productionTimings.openingMs / 1000} s`,
     again: mayPass,
     mostTries: always,
@@ -131,8 +131,8 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
     by: ['src/claiming/resolve-rollout.ts', 'src/claiming/prewarm.ts'],
   },
   fileAdmission: {
-    what: 'a file transfer, until its sandbox is there; the transfer itself never',
-    on: 'every failure that may pass, but none that was given up below',
+    what: 'a file transfer, until its sandbox exists; never the transfer itself',
+    on: 'retryable failures, except those given up below',
     until: '10 min',
     again: mayPass,
     mostTries: always,
@@ -142,9 +142,9 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
     by: ['src/calls/transfer.ts'],
   },
   anotherSandbox: {
-    what: 'another sandbox, where one did not take the rollout or failed its setup',
-    on: 'a sandbox that was given up; not one that refuses the gateway itself, or lacks a tool’s program',
-    until: 'until the request’s time in line is up; also 60 times a minute a template, which Redis counts',
+    what: 'another sandbox, if one did not take the rollout or failed its setup',
+    on: 'a given-up sandbox; not one that refuses the gateway, or lacks a tool’s program',
+    until: 'until the request’s time in the queue is over; 60 times a minute a template, counted in Redis',
     again: named,
     // Of a whole request: when five in a row will not do, something is wrong with all of them, or with us, and the pool is
     // not to pay for finding that out again.
@@ -167,8 +167,8 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
   },
   sentCall: {
     what: 'sending a call, or asking for its answer',
-    on: 'a connection that breaks; a sandbox that is full, or refuses our key; a Redis that cannot be told of a loss',
-    until: 'the command’s timeout and 30 s; each word of the sandbox that it still runs adds up to 30 s',
+    on: 'a broken connection; a sandbox that is full, or refuses the key; a Redis that cannot record a loss',
+    until: 'the command’s timeout and 30 s; each report that it still runs adds up to 30 s',
     again: isOneOf('state_unavailable', 'recovering'),
     mostTries: always,
     pauses: usual,
@@ -177,8 +177,8 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
   },
   followedCall: {
     what: 'reading what a call prints',
-    on: 'a connection that breaks, after 0.1 s; a sandbox that does not have the call yet, or has as many readers as it may',
-    until: 'until the call is settled, or its reader leaves; what was not read then comes from its answer',
+    on: 'a broken connection, after 0.1 s; a sandbox without the call yet, or with its maximum of readers',
+    until: 'until the call settles, or its reader leaves; the rest comes from its answer',
     again: named,
     mostTries: always,
     pauses: usual,
@@ -187,9 +187,9 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
   },
   stdinPiece: {
     what: 'giving a piece of stdin to a call',
-    on: 'a sandbox that does not take it, for whatever reason; one that does not have the call yet: for 5 s',
+    on: 'a sandbox that does not take it; one without the call yet: for 5 s',
     until:
-      'until the request’s time is up; the answer is then that nothing was taken, and clients send it again',
+      'until the request’s time is over; the answer then says that nothing was taken, and clients send it again',
     again: named,
     mostTries: always,
     pauses: usual,
@@ -198,7 +198,7 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
   },
   unsentCall: {
     what: 'recording that a try has not sent its call',
-    on: 'every failure that may pass',
+    on: 'retryable failures',
     until: '30 s; then a controller withdraws the call after its deadline',
     again: mayPass,
     mostTries: always,
@@ -208,8 +208,8 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
     by: ['src/calls/admission.ts'],
   },
   storedAnswer: {
-    what: 'storing an answer, and reading what probes say of it',
-    on: 'every failure that may pass',
+    what: 'storing an answer, and reading its probes',
+    on: 'retryable failures',
     until: '120 s; then the journal keeps it for the next request',
     again: mayPass,
     mostTries: always,
@@ -220,7 +220,7 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
   },
   fileEnd: {
     what: 'ending a file transfer',
-    on: 'every failure that may pass',
+    on: 'retryable failures',
     until: '60 s; then a controller ends it',
     again: mayPass,
     mostTries: always,
@@ -230,7 +230,7 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
     by: ['src/calls/transfer.ts'],
   },
   overdueCall: {
-    what: 'asking a sandbox for a call that was not settled by its deadline; calls are checked 20 s after it, then every 30 s',
+    what: 'asking a sandbox for a call that did not settle by its deadline: 20 s after it, then every 30 s',
     on: 'a sandbox that does not answer, or is full',
     until: '10 s each time',
     again: named,
@@ -241,8 +241,8 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
     by: ['src/calls/settle-overdue.ts'],
   },
   gradingStep: {
-    what: 'a step of a grading: its look at rollout and calls, its turn, what its grader is shown, storing its score',
-    on: 'every failure that may pass; calls that still run, and a turn elsewhere: looked at every 200 ms',
+    what: 'a step of a grading: reading rollout and calls, its turn, the grader’s input, storing its score',
+    on: 'retryable failures; running calls and a turn elsewhere are checked every 200 ms',
     until: '`limits.grade`',
     again: mayPass,
     mostTries: always,
@@ -252,8 +252,8 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
   },
   graderConnection: {
     what: 'the connection to a sandbox in which the grader runs',
-    on: 'a connection that breaks; a Redis that cannot say whether the sandbox was lost',
-    until: 'until the turn’s time is up',
+    on: 'a broken connection; a Redis that cannot say whether the sandbox was lost',
+    until: 'until the turn’s time is over',
     again: isOneOf('state_unavailable', 'recovering'),
     mostTries: always,
     pauses: usual,
@@ -262,8 +262,8 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
   },
   policysFiles: {
     what: 'taking the policy’s files out of its sandbox, for graders elsewhere and judges',
-    on: 'a reader that dies: for want of what the policy’s files take, or of the machine’s memory',
-    until: 'three tries; then it is the policy’s doing',
+    on: 'a reader that dies, because the policy’s files or the machine leave no memory',
+    until: 'three tries; then the policy caused it',
     again: named,
     mostTries: 3,
     // The kernel's killer frees a machine's memory within a second; what a sandbox lacks, it lacks then, too.
@@ -273,7 +273,7 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
   },
   graderSandbox: {
     what: 'another sandbox for a grader that works where the policy never was',
-    on: 'one that was lost or stays silent under it, takes nothing, or does not become free; a Redis that cannot say',
+    on: 'a sandbox that is lost, silent, refuses, or does not become free; a Redis that cannot say',
     until: 'until the rest of the turn would be too short for the grader',
     again: mayPass,
     mostTries: always,
@@ -283,7 +283,7 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
   },
   graderSilence: {
     what: 'the connection to such a sandbox',
-    on: 'a connection that breaks, while fleet state has it as it was',
+    on: 'a broken connection, while fleet state has not changed',
     until: '30 s; then it is given up for another',
     again: isOneOf('state_unavailable', 'recovering'),
     mostTries: always,
@@ -294,7 +294,7 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
   },
   forgottenTurn: {
     what: 'a grading from its beginning',
-    on: 'a turn, or a rollout, that fleet state has forgotten',
+    on: 'a turn, or a rollout, that fleet state has lost',
     until: '`limits.grade`',
     again: named,
     // As many turns as one rollout has.
@@ -339,7 +339,7 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
   },
   firstAnswer: {
     what: 'learning the boot id of a sandbox that starts',
-    on: 'a daemon that is not up yet',
+    on: 'a daemon that has not started',
     until: 'the start timeout',
     again: isOfConnection,
     mostTries: always,
@@ -350,9 +350,9 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
     by: ['src/pool/launch/start.ts'],
   },
   recoveredSandbox: {
-    what: 'asking a sandbox who it is, when Redis was replaced',
+    what: 'asking a sandbox for its rollout, when Redis was replaced',
     on: 'a sandbox that does not answer',
-    until: '1.5 s; it is asked again later, when the others go on',
+    until: '1.5 s; it is asked again later, while others continue',
     again: named,
     mostTries: always,
     // A connection that broke is mostly one broken connection: the next is made at once, and a daemon that starts gets time.
@@ -364,7 +364,7 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
   fleetState: {
     what: 'the first connection of a process to Redis, with a line in the log each time',
     on: 'a Redis that is away, or refuses its password',
-    until: 'for ever',
+    until: 'without end',
     again: isOneOf('state_unavailable'),
     mostTries: always,
     // No rollout waits for a start that comes a second late.
@@ -373,9 +373,9 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
     by: ['src/adapters/redis/fleet-state.ts'],
   },
   lostRequest: {
-    what: 'what a gateway records of requests of E2B’s clients: that it begins, which it has in hand, and which were lost',
-    on: 'a Redis that is away, or is being written back',
-    until: 'for ever',
+    what: 'a gateway’s records of E2B’s requests: its start, held requests, and lost requests',
+    on: 'a Redis that is away, or being written back',
+    until: 'without end',
     again: isOneOf('state_unavailable', 'recovering'),
     mostTries: always,
     pauses: usual,
@@ -383,9 +383,9 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
     by: ['src/lifecycle/gateway-start.ts', 'src/lifecycle/requests-in-hand.ts'],
   },
   redisConnection: {
-    what: 'a connection to Redis, scripts’, messages’ and BullMQ’s alike. A command is not sent again automatically: its caller does that',
-    on: 'one that broke, or is of no use: then no sooner than half a second later',
-    until: 'for ever',
+    what: 'every connection to Redis; the caller repeats a command',
+    on: 'a broken connection, or an unusable one: not before half a second',
+    until: 'without end',
     again: named,
     mostTries: always,
     // A restart takes a second; a Redis that is away for longer is asked once in two.
@@ -395,8 +395,8 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
   },
   clusterWatch: {
     what: 'a watch of the cluster',
-    on: 'one that was cut, ended or could not be begun',
-    until: 'for ever; from the first pause when it brings something',
+    on: 'a watch that was cut, ended or did not begin',
+    until: 'without end; from the first pause after an event',
     again: named,
     mostTries: always,
     // One that was cut goes on at once, as far as a person can tell, and a server that is back is noticed within seconds.
@@ -407,7 +407,7 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
   nodeWatch: {
     what: 'the watch of this machine’s `node`',
     on: 'one that ended',
-    until: 'for ever; from the first pause when it brings something',
+    until: 'without end; from the first pause after an event',
     again: named,
     mostTries: always,
     // A dead node costs little, and a new one is there within a second or two.

@@ -11,10 +11,10 @@ import { simulate } from './simulate.ts';
  * as long on a busy machine. A hunt that is given up would go on beside the next one.
  */
 const foundWithinMs = 600_000;
-const page = join(import.meta.dirname, '../../docs/contributing.md');
+const page = join(import.meta.dirname, 'README.md');
 
 let scripts: RealScripts;
-/** What docs/contributing.md says of each bug: the number of seeds within which it is found. */
+/** What test/simulation/README.md says of each bug: the number of seeds within which it is found. */
 let documented: ReadonlyMap<string, number>;
 const caught = new Map<PlantedBug, string>();
 
@@ -31,13 +31,13 @@ afterAll(async () => {
   console.log(['planted bugs and the seed that found each:', ...caught.values()].join('\n  '));
 });
 
-test('docs/contributing.md names the planted bugs, and no other', () => {
+test('test/simulation/README.md names the planted bugs, and no other', () => {
   expect([...documented.keys()]).toEqual(plantedBugNames);
   for (const seeds of documented.values()) expect(seeds).toBeLessThanOrEqual(huntSeeds);
 });
 
 test.each(plantedBugNames)(
-  'planted: %s, and the simulator finds it as soon as docs/contributing.md says',
+  'planted: %s, and the simulator finds it as soon as test/simulation/README.md says',
   { timeout: foundWithinMs },
   async (bug) => {
     const found = await huntAgain(scripts, bug);
@@ -49,7 +49,7 @@ test.each(plantedBugNames)(
     const of = { ...(actor && { actor }), ...(environments && { environments }) };
     const clean = await simulate(scripts, { seed, ...of });
     expect(clean.violation, `seed ${seed} breaks without the bug, too`).toBeNull();
-    expect(seed, `docs/contributing.md says within ${documented.get(bug)} seeds`).toBeLessThanOrEqual(
+    expect(seed, `test/simulation/README.md says within ${documented.get(bug)} seeds`).toBeLessThanOrEqual(
       documented.get(bug) ?? 0,
     );
   },

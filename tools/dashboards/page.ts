@@ -1,6 +1,6 @@
 import { dashboards } from '#infra/monitoring/dashboards/dashboards.ts';
 import type { DataNeed, Dashboard, Panel, Row } from '#infra/monitoring/dashboards/definition.ts';
-import { limitsOf, unitText } from '#infra/monitoring/dashboards/description.ts';
+import { thresholdsOf, unitText } from '#infra/monitoring/dashboards/description.ts';
 import { table, wrapped } from '../failures-page/markdown.ts';
 
 /** docs/dashboards.md, whole, from the definition of the dashboards. */
@@ -16,13 +16,12 @@ export function dashboardsPage(): string {
 const head = [
   '# Dashboards',
   wrapped(
-    'Four dashboards for Grafana (schema 42), over a Prometheus that scrapes gateways and controllers. The pictures below show where each panel is; ' +
-      'they are drawn from the same definition as the dashboards themselves, and no data is in them. ' +
-      'In Grafana every panel has the same text, under the `i` next to its title.',
+    'Four dashboards for Grafana (schema 42), over a Prometheus that scrapes gateways and controllers. The pictures show where each panel is, without data. ' +
+      'In Grafana the `i` next to a title shows the same text, and why its limits are where they are.',
   ),
   '## Get them into Grafana',
   wrapped(
-    'The chart makes a ConfigMap of each, which the dashboard sidecar of the usual Grafana charts finds by its label:',
+    'The chart makes a ConfigMap of each, which the dashboard sidecar of Grafana charts finds by its label:',
   ),
   [
     '```yaml',
@@ -32,13 +31,13 @@ const head = [
     '```',
   ].join('\n'),
   wrapped(
-    'Without the sidecar, import the files of `charts/corral/files/dashboards/` by hand; their uids are fixed, so that a later import replaces them. ' +
+    'Without the sidecar, import the files of `charts/corral/files/dashboards/`; their uids are fixed, so a later import replaces them. ' +
       'They need the labels `namespace`, `pod`, `component` and `fleet`, which the chart’s PodMonitor gives. ' +
-      'At the top of each is chosen what is looked at: Prometheus, namespaces, fleets and environments; the links from one dashboard to the others carry that along.',
+      'Choose Prometheus, namespaces, fleets and environments at the top; links between dashboards keep the choice.',
   ),
   wrapped(
-    'The panel “How fast is the budget of lost rollouts spent?” needs the recording rules of `monitoring.rules`; all others only what is scraped. ' +
-      'Limits are those of the default objectives, one rollout and one tool call in a thousand; [alerts](alerts.md) describes how to set others.',
+    'The panel “How fast is the budget of lost rollouts spent?” needs the recording rules of `monitoring.rules`. ' +
+      'The limits are those of the default objectives, one rollout and one tool call in a thousand; [alerts](alerts.md) describes how to set others.',
   ),
 ];
 
@@ -53,17 +52,17 @@ function dashboardPart({ uid, title, description, rows }: Dashboard): readonly s
 
 const rowPart = ({ title, panels }: Row): readonly string[] => [
   `### ${title}`,
-  table(['panel', 'what it shows', 'when it is red, or looks odd', 'limits'], panels.map(panelRow)),
+  table(['panel', 'shows', 'if it is red, or looks odd', 'limits'], panels.map(panelRow)),
 ];
 
 const panelRow = ({ title, unit, reading, todo, limits, needs }: Panel): readonly string[] =>
-  [`**${title}** (${unitText(unit)})`, `${reading}${emptiness[needs]}`, todo, limitsOf(limits, unit)].map(
+  [`**${title}** (${unitText(unit)})`, `${reading}${emptiness[needs]}`, todo, thresholdsOf(limits, unit)].map(
     (cell) => cell.replaceAll('|', '\\|'),
   );
 
 /** What it means if a panel has no data, unless simply no rollout is running. */
 const emptiness = {
   load: '',
-  cluster: ' Empty where sandboxes are no pods.',
-  event: ' Empty while there was none.',
+  cluster: ' Empty if sandboxes are not pods.',
+  event: ' Empty until it happens.',
 } as const satisfies Record<DataNeed, string>;

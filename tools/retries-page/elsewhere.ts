@@ -14,11 +14,10 @@ export type Elsewhere = {
 export const elsewhere: readonly Elsewhere[] = [
   {
     part: 'request',
-    what: 'a rollout’s place in line',
+    what: 'a rollout’s place in the queue',
     on: 'no sandbox is free',
-    often: 'looked at when woken, and every two seconds',
-    until:
-      'until the request’s time is up, less what the command needs on the RFT face; 300 s at most for a call',
+    often: 'checked when woken, and every two seconds',
+    until: 'until the request’s time is over, less the command’s on the RFT face; at most 300 s for a call',
     by: ['src/claiming/waiting-room.ts', 'src/calls/admission.ts'],
   },
   {
@@ -26,13 +25,13 @@ export const elsewhere: readonly Elsewhere[] = [
     what: 'giving up a sandbox for another, for all rollouts of a template together',
     on: 'as above',
     often: '60 times a minute',
-    until: 'for ever; who may not asks again',
+    until: 'without end; a refused gateway asks again',
     by: ['src/adapters/redis/scripts/waiting.lua'],
   },
   {
     part: 'call',
     what: 'the same request over a new connection',
-    on: 'a kept one that broke',
+    on: 'a kept connection that broke',
     often: 'once, at once',
     until: 'the request’s own time',
     by: ['src/adapters/sandboxd-http/link.ts'],
@@ -40,24 +39,24 @@ export const elsewhere: readonly Elsewhere[] = [
   {
     part: 'call',
     what: 'a call that was never sent',
-    on: 'no connection was made in its time',
-    often: 'taken back once, then from the top with its request',
-    until: 'until the request’s time is up',
+    on: 'no connection in its time',
+    often: 'taken back once, then from the beginning with its request',
+    until: 'until the request’s time is over',
     by: ['src/calls/run-call.ts'],
   },
   {
     part: 'grade',
     what: 'a turn that failed',
     on: '`grader_failed`',
-    often: 'three turns a rollout; each is asked for by the trainer',
-    until: 'as long as the rollout stands',
+    often: 'three turns a rollout, each requested by the trainer',
+    until: 'the rollout’s life',
     by: ['src/adapters/redis/scripts/grading.lua'],
   },
   {
     part: 'client',
     what: 'a request, under the same ids, so that it happens once',
     on: 'no answer, or an answer that is `retryable`',
-    often: 'pauses from 0.2 to 5 s, or what `retry-after` says and up to a quarter more',
+    often: 'pauses from 0.2 to 5 s, or `retry-after` and up to a quarter more',
     until:
       '`patience_s` (`patienceS`), 900 s; 15 s for a gateway that was never reached; 30 s to finish or to cancel',
     by: ['clients/python/src/corral/exchange.py', 'clients/typescript/src/exchange.ts'],
@@ -75,8 +74,7 @@ export const elsewhere: readonly Elsewhere[] = [
     what: 'a stream of a followed command, from the byte where it ended',
     on: 'as a request; an end without `end` or `error`',
     often: 'as a request; after 0.2 s if only the time of its request was over',
-    until:
-      '`patience_s` (`patienceS`) after the last piece, or the last sign of life but the first of a connection',
+    until: '`patience_s` (`patienceS`) after the last piece or sign of life',
     by: ['clients/python/src/corral/streaming.py', 'clients/typescript/src/streaming.ts'],
   },
   {
@@ -97,7 +95,7 @@ export const elsewhere: readonly Elsewhere[] = [
   },
   {
     part: 'client',
-    what: 'letting go at the end of the process',
+    what: 'releasing at the end of the process',
     on: 'as a request',
     often: 'three times',
     until: '8 s in all',
@@ -113,17 +111,17 @@ export const elsewhere: readonly Elsewhere[] = [
   },
   {
     part: 'fleet',
-    what: 'a command of BullMQ’s worker; no other command to Redis is sent again by itself',
+    what: 'a command of BullMQ’s worker; the only automatic repeat of a Redis command',
     on: 'a Redis that cannot write',
     often: 'over each new connection',
-    until: 'for ever',
+    until: 'without end',
     by: ['src/adapters/bullmq/connection.ts'],
   },
   {
     part: 'fleet',
     what: 'starts of a template',
-    on: 'ten in a row failed, or three for the same reason that no other sandbox escapes',
-    often: 'one probe every 30 s; after such three also when a rollout comes to the line',
+    on: 'ten in a row failed, or three for a reason that every sandbox shares',
+    often: 'one probe every 30 s; after such three also when a rollout joins the queue',
     until: 'until one succeeds',
     by: ['src/adapters/redis/scripts/lib/breaker.lua'],
   },
@@ -145,7 +143,7 @@ export const elsewhere: readonly Elsewhere[] = [
   },
   {
     part: 'fleet',
-    what: 'a sandbox that is in doubt',
+    what: 'a suspected sandbox',
     on: 'it does not answer',
     often: 'once a second',
     until: '10 s of silence; then it is lost',
@@ -161,9 +159,9 @@ export const elsewhere: readonly Elsewhere[] = [
   },
   {
     part: 'fleet',
-    what: 'what a fleet that was uninstalled leaves behind',
+    what: 'removing what an uninstalled fleet leaves',
     on: 'it is not gone yet',
-    often: 'looked at each second',
+    often: 'checked each second',
     until: '3 min, and three times more by its Job',
     by: ['cli/installation/sweep.ts'],
   },

@@ -6,27 +6,25 @@ import { type Elsewhere, elsewhere, type Part } from './elsewhere.ts';
 export function retriesPage(): string {
   return `${[
     '<!-- Written by tools/write-retries-page.ts from src/waiting/retry-policies.ts and tools/retries-page/. Change it there. -->',
-    '# What is tried again, how long, by whom',
+    '# Retries',
     ...introduction.map((paragraph) => wrapped(paragraph)),
     ...parts.flatMap(({ part, title }) => [`## ${title}`, tableOf(part)]),
   ].join('\n\n')}\n`;
 }
 
 const introduction = [
-  'A request is held while trying again may help, because three quick refusals lose a rollout. One wait stands around each ' +
-    'request, and what it waits for is tried in one place each: no row waits out the trouble of another row inside it, and what ' +
-    'one has given up is not begun again by the one around it. What a request has begun, the exchange of a call or a grading, goes on ' +
-    'without it, with rows of its own. Everything that is sent again is known by an id, so that it happens once.',
-  'What gateways and controllers try again is a table with a row each, `src/waiting/retry-policies.ts`, which has the reason ' +
-    'next to each number, and one loop, `src/waiting/retries.ts`. No try begins without time left. A pause is as long as this ' +
-    'page says or up to half shorter, by chance, so that who failed together does not return together.',
+  'A request is held while a retry may help, because three quick refusals lose a rollout. Each row retries in one place only: no row waits for another row inside it, ' +
+    'and what one gives up is not started again by the row around it. A started exchange or grading continues without its request, with rows of its own. ' +
+    'Every repeat has an id, so it happens once.',
+  'Gateways and controllers retry by one table, `src/waiting/retry-policies.ts`, which has the reason next to each number, and one loop, ' +
+    '`src/waiting/retries.ts`. No try begins without time left. A pause is as long as here or up to half shorter, by chance, so that failed requests do not return together.',
 ];
 
 const parts: readonly { readonly part: Part; readonly title: string }[] = [
   { part: 'request', title: 'For a request' },
-  { part: 'call', title: 'For a call that was admitted' },
-  { part: 'grade', title: 'For a grade that has begun' },
-  { part: 'client', title: 'In the clients for Python and TypeScript' },
+  { part: 'call', title: 'For an admitted call' },
+  { part: 'grade', title: 'For a started grade' },
+  { part: 'client', title: 'In the Python and TypeScript clients' },
   { part: 'fleet', title: 'For the fleet' },
 ];
 
@@ -67,7 +65,7 @@ function tableOf(part: Part): string {
     .filter(([name]) => partOf[name as Retried] === part)
     .map(([, policy]) => rowOf(policy));
   const others = elsewhere.filter((one) => one.part === part);
-  const head = ['what', 'on which failures', 'how often', 'how long', 'by whom'];
+  const head = ['what', 'failures', 'how often', 'how long', 'source'];
   return table(head, [...ours, ...others.map(rowElsewhere)]);
 }
 

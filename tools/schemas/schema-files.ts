@@ -1,6 +1,7 @@
 import type { TSchema } from 'typebox';
 import { EnvironmentSchema } from '#src/environments/schema/environment.ts';
 import { ClusterSchema, PolicySchema } from '#src/environments/schema/operator.ts';
+import { addHoverTexts, type Place } from './hover-texts.ts';
 
 const schemas: Readonly<Record<string, { readonly title: string; readonly schema: TSchema }>> = {
   environment: { title: 'An environment of Corral', schema: EnvironmentSchema },
@@ -19,5 +20,6 @@ export const schemaFiles = (): ReadonlyMap<string, string> =>
 
 function fileOf(title: string, schema: TSchema): string {
   const document = { $schema: 'https://json-schema.org/draft/2020-12/schema', title, ...schema };
-  return `${JSON.stringify(document, null, 2)}\n`;
+  const written = JSON.parse(JSON.stringify(document)) as Place;
+  return `${JSON.stringify(schema === EnvironmentSchema ? addHoverTexts(written) : written, null, 2)}\n`;
 }

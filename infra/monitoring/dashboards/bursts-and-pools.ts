@@ -22,7 +22,7 @@ const longestWait: Limits = {
   below: 'green',
   steps: [
     { from: 30, colour: 'yellow', because: 'a start takes less, on a node that has the image' },
-    { from: 200, colour: 'red', because: 'after 300 s it is given up, and its trainer has to try again' },
+    { from: 200, colour: 'red', because: 'after 300 s the request fails, and its trainer must retry' },
   ],
 };
 
@@ -32,18 +32,18 @@ const headline: Row = {
     stat('Rollouts that wait', 'count', {
       reading: 'Rollouts without a sandbox whose trainers hold a request open for one.',
       todo: 'A burst waits for seconds: look at how long. Launches that end say whether it moves at all.',
-      limits: { none: 'how many wait is up to the burst; how long is up to us' },
+      limits: { none: 'the burst decides how many wait; the fleet decides how long' },
       queries: one(`sum (${ofFleet(pool, ['template'], state('waiting'))})`),
     }),
     stat('Longest wait', 'seconds', {
-      reading: 'How long the oldest in any line has been waiting.',
+      reading: 'The oldest wait in any queue.',
       todo: 'Held at the maximum: raise `pool.max` or add machines. Launches behind: raise the start budget or `pool.min_ready`, or let trainers announce bursts.',
       limits: longestWait,
       queries: one(`max (${ofFleet('corral_fleet_line_oldest_seconds', ['template'])})`),
     }),
     stat('Start budget in use', 'share', {
       reading: 'The share of start slots in use.',
-      todo: 'Short times of 100 % are what it is for. If it stays there while rollouts wait, raise `controller.startBudget`.',
+      todo: 'Short peaks of 100 % are normal. If it stays there while rollouts wait, raise `controller.startBudget`.',
       limits: {
         below: 'green',
         steps: [{ from: 0.9, colour: 'yellow', because: 'from here on launches wait for each other' }],
@@ -53,7 +53,7 @@ const headline: Row = {
     stat('Templates that start no sandboxes', 'count', {
       reading:
         'Ten starts in a row failed, or three that could only fail; one try every 30 s finds out when that is over.',
-      todo: 'Below is which environment; its image, pull secret or `prepare` is wrong. `corral preflight ENVIRONMENT` shows how.',
+      todo: 'The panel below names the environment: its image, pull secret or `prepare` is wrong. Run `corral preflight ENVIRONMENT`.',
       limits: {
         below: 'green',
         steps: [{ from: 1, colour: 'red', because: 'its rollouts wait until they are discarded' }],
@@ -68,13 +68,13 @@ const bursts: Row = {
   panels: [
     stacked('Who waits?', 'count', {
       reading:
-        'Rollouts in line, by environment. Environments that share a template share its line, and each shows all of it.',
+        'Waiting rollouts, by environment. Environments that share a template share its queue, and each shows all of it.',
       todo: 'A triangle is a burst that is served. A plateau is one that is not: look at the launches.',
-      limits: { none: 'how many wait is up to the burst; how long is up to us' },
+      limits: { none: 'the burst decides how many wait; the fleet decides how long' },
       queries: one(byEnvironment(pool, state('waiting')), '{{environment}}'),
     }),
     lines('How long does the first in line wait?', 'seconds', {
-      reading: 'The oldest of each environment’s line.',
+      reading: 'The oldest wait of each environment.',
       todo: 'One environment: its `pool.max`, or its image. All of them: start budget, nodes, quota.',
       limits: longestWait,
       queries: one(
@@ -97,7 +97,7 @@ const bursts: Row = {
     }),
     heatmap('How many waited for their sandbox, and how long?', 'seconds', {
       reading: 'Each column is the first calls of that time, each row how long they waited.',
-      todo: 'Two bands are warm and cold. A cloud that rises is a line that grows.',
+      todo: 'Two bands are warm and cold. A rising cloud is a growing queue.',
       limits: { none: 'see the panel next to it' },
       queries: one(sum(['le'], perSecond('corral_obtain_seconds_bucket', ofEnvironment)), '{{le}}'),
     }),
@@ -218,7 +218,7 @@ const cost: Row = {
       columns: 5,
       rows: 8,
       reading: 'All sandboxes together, in the time that is looked at.',
-      todo: 'Times what an hour of one costs on your nodes is the bill.',
+      todo: 'Multiply by the cost of a sandbox hour on your nodes.',
       limits: { none: 'work costs; the shares next to it show how much was idle' },
       queries: one(`${spent()} / 3600`),
     }),
@@ -251,7 +251,7 @@ const cost: Row = {
       columns: 9,
       reading:
         'How many there are on average, by what became of them. A sandbox is counted when it ends or changes its state, so long rollouts come in steps.',
-      todo: 'Whatever is neither scored nor needed for the next burst can be saved.',
+      todo: 'Time that is neither scored nor needed for the next burst can be saved.',
       limits: { none: 'see the shares next to it' },
       queries: one(
         `sum by (state) (${newest(['environment', 'state'], perSecond(sandboxSeconds, ofEnvironment))})`,

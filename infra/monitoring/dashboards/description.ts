@@ -14,6 +14,12 @@ export const limitsOf = (limits: Limits, unit: Unit): string =>
     ? `No limit: ${limits.none}.`
     : `${capital(limits.below)} below; ${limits.steps.map((step) => stepOf(step, unit)).join('; ')}.`;
 
+/** Where the colours change, without the reasons. */
+export const thresholdsOf = (limits: Limits, unit: Unit): string =>
+  'none' in limits
+    ? 'none'
+    : limits.steps.map(({ from, colour }) => `${colour} from ${figure(from, unit)}`).join(', ');
+
 const stepOf = ({ from, colour, because }: Step, unit: Unit): string =>
   `${colour} from ${figure(from, unit)}: ${because}`;
 

@@ -100,7 +100,7 @@ export const kubernetes: Row = {
     lines('How much does it refuse?', 'share', {
       columns: 8,
       reading: 'The share of all calls that ended in 401, 403, 429, 5xx, or without an answer.',
-      todo: 'Launches and removals wait meanwhile, live rollouts do not notice. Look at the API server, its quota for us, and the role.',
+      todo: 'Launches and removals wait; running rollouts are not affected. Check the API server, the fleet’s quota, and the role.',
       limits: {
         below: 'green',
         steps: [
@@ -124,7 +124,7 @@ export const kubernetes: Row = {
         below: 'green',
         steps: [
           { from: 1, colour: 'yellow', because: 'Kubernetes’ own objective for such calls is a second' },
-          { from: 5, colour: 'red', because: 'after ten seconds we give up' },
+          { from: 5, colour: 'red', because: 'calls fail after ten seconds' },
         ],
       },
       needs: 'cluster',

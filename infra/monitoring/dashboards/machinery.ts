@@ -140,7 +140,7 @@ const gateways: Row = {
     }),
     stacked('How often do trainers repeat themselves?', 'perMinute', {
       columns: 8,
-      reading: 'Answers that were given again to a request that had come before.',
+      reading: 'Recorded answers that were returned to repeated requests.',
       todo: 'A proxy cuts requests short, or the trainer’s own timeout is below 600 s; docs/trainers.md.',
       limits: { none: 'a repeat costs nothing; a trainer that has none left discards' },
       queries: one(perMinute(['face'], 'corral_replays_total'), '{{face}}'),
@@ -202,7 +202,7 @@ const controllers: Row = {
       reading:
         'Sandboxes that the provider has and fleet state does not know, and rollouts that expired without calls.',
       todo: 'Some after a crash are what this is for. Always some: two fleets of one name, or trainers that never close.',
-      limits: { none: 'it is the broom; dust is normal' },
+      limits: { none: 'some leftovers are normal' },
       queries: [
         { expr: perMinute(['reason'], 'corral_garbage_total'), legend: '{{reason}}' },
         { expr: perMinute([], 'corral_rollouts_expired_total'), legend: 'rollouts expired' },

@@ -24,8 +24,9 @@ const headline: Row = {
   title: 'Can trainers learn from it?',
   panels: [
     stat('Scorable rollouts', 'share', {
-      reading: 'Of all rollouts that ended and were not given up by their trainer, those it may learn from.',
-      todo: 'The next row says whose the others are. Only those with blame `infrastructure` are yours.',
+      reading:
+        'The share of ended rollouts that trainers may learn from, not counting rollouts that they gave up.',
+      todo: 'The next row shows who caused the rest. Only blame `infrastructure` is the operator’s.',
       limits: {
         below: 'red',
         steps: [
@@ -37,7 +38,7 @@ const headline: Row = {
           {
             from: 0.995,
             colour: 'green',
-            because: 'we may lose 0.001, and what policies break comes on top',
+            because: 'the objective allows 0.1 % lost, and policies break some in addition',
           },
         ],
       },
@@ -45,21 +46,21 @@ const headline: Row = {
     }),
     stat('Rollouts lost by us', 'share', {
       reading: 'Rollouts discarded because of the infrastructure, without a suspected command of the policy.',
-      todo: '`corral rollouts --verdict discard` lists them; the panels of the next row say what they have in common.',
+      todo: '`corral rollouts --verdict discard` lists them; the next row shows what they have in common.',
       limits: objective,
       queries: one(lostShare),
     }),
     stat('Tool calls failing by us', 'share', {
       reading:
         'The share of all settled tool calls that ended in an infrastructure failure. The alert leaves out those with a suspected command of the policy.',
-      todo: 'Their codes are in the row of tool calls; docs/failures.md says what to do about each.',
+      todo: 'Find the code in the row of tool calls; docs/failures.md has the fix.',
       limits: objective,
       queries: one(shareOf(inAll, calls, [], { part: [byUs], ofAll: [ofEnvironment] })),
     }),
     stat('Groups hurt at this rate', 'share', {
       reading:
-        'Groups of eight in which at least one rollout is lost by us, 1 − (1 − p)⁸: a trainer drops such a group, or takes a wrong baseline from it.',
-      todo: 'Tell the RL team: training steps of this time are worth a second look.',
+        'Groups of eight that lose at least one rollout, 1 − (1 − p)⁸. A trainer drops such a group, or learns from a wrong baseline.',
+      todo: 'Tell the RL team to check the training steps of this time.',
       limits: {
         below: 'green',
         steps: [
@@ -83,14 +84,14 @@ const rollouts: Row = {
   panels: [
     stacked('Finished rollouts by verdict', 'perMinute', {
       reading: 'Verdicts by what the trainer may do with them, and by blame.',
-      todo: '`discard infrastructure` is ours, `discard caller` the job’s own. What a policy does badly is scorable.',
+      todo: '`discard infrastructure` is the fleet’s, `discard caller` the job’s. A policy’s bad work is scorable.',
       limits: { none: 'how many rollouts end is up to the trainers' },
       queries: one(perMinute(['verdict', 'blame'], verdicts, ofEnvironment), '{{verdict}} {{blame}}'),
     }),
     lines('How fast is the budget of lost rollouts spent?', 'times', {
       reading:
         'Rollouts lost by us against the objective of 0.1 %, over windows of time: at 1, a month’s budget lasts a month. All environments.',
-      todo: 'Short windows red and long ones not: it has just begun. Long ones red and short ones not: it is over, find out what it was.',
+      todo: 'Only short windows red: it has just begun. Only long ones red: it is over; find the cause.',
       limits: {
         below: 'green',
         steps: [
@@ -103,7 +104,7 @@ const rollouts: Row = {
     stacked('Discards by code', 'perMinute', {
       needs: 'event',
       reading: 'Discarded rollouts, by the code that their trainer received.',
-      todo: 'Look the code up in docs/failures.md: it says what was seen, and what to do.',
+      todo: 'Look up the code in docs/failures.md.',
       limits: { none: 'the share above judges them; a code is only a cause' },
       queries: one(
         thatHappens(['code', 'blame'], verdicts, 'verdict="discard"', ofEnvironment),
@@ -112,8 +113,8 @@ const rollouts: Row = {
     }),
     stacked('Why were sandboxes lost that had begun?', 'perMinute', {
       reading:
-        'Sandboxes that were gone after their rollout’s first call, by cause. What is lost before that is replaced in silence.',
-      todo: '`node_…`, `evicted`, `preempted`: look at the nodes. `sandboxd_killed`, `sandbox_exited`: at the image. `deleted`: at who deletes pods.',
+        'Sandboxes lost after their rollout’s first call, by cause. Earlier losses are replaced silently.',
+      todo: '`node_…`, `evicted`, `preempted`: check the nodes. `sandboxd_killed`, `sandbox_exited`: the image. `deleted`: what deletes pods.',
       limits: { none: 'the share above judges them; a cause says where to look' },
       needs: 'event',
       queries: one(thatHappens(['cause'], 'corral_sandboxes_lost_total', 'effect="tainted"'), '{{cause}}'),

@@ -168,7 +168,9 @@ export const FinishBody = nullable(
   Type.Object(
     {
       score: Type.Optional(
-        Type.Number({ description: "the trainer's own, for an environment whose grader is none; once" }),
+        Type.Number({
+          description: "the trainer's own, if the environment has `grader: {kind: none}`; once",
+        }),
       ),
     },
     { ...closed, title: 'FinishRequest' },

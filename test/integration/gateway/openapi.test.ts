@@ -1,8 +1,10 @@
 import { execFile } from 'node:child_process';
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { OpenApi } from '#tools/http-page/document.ts';
+import { httpPage } from '#tools/http-page/page.ts';
 import { environmentFolder } from '#test/support/environment-folder.ts';
 import { type GatewayUnderTest, startGateway } from './gateway-under-test.ts';
 
@@ -50,6 +52,12 @@ describe('the OpenAPI document', () => {
     const env = { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' };
     const { stdout } = await promisify(execFile)(redocly, lint, { env, cwd: folder.path });
     expect(JSON.parse(stdout)).toMatchObject({ totals: { errors: 0, warnings: 0, ignored: 0 } });
+  });
+
+  it('is what docs/http-api.md has', async () => {
+    const page = await readFile(join(import.meta.dirname, '../../../docs/http-api.md'), 'utf8');
+    const stale = 'docs/http-api.md is stale: run node_modules/.bin/node tools/write-http-page.ts';
+    expect(page === httpPage(JSON.parse(text) as OpenApi), stale).toBe(true);
   });
 
   it('names every operation of every face once', () => {
