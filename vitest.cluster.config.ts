@@ -7,8 +7,8 @@ const exclude = [...configDefaults.exclude, ...breaking];
 
 /** They mostly wait for the cluster, each in a namespace of its own, and break nothing but their own pods. */
 const peaceful = [
-  'test/cluster/{network-policies,rbac}.test.ts',
-  'test/cluster/own/{data-on-pods,how-to,images-of-rows,provider-contract,role-of-controller,sandboxd-in-a-pod}.test.ts',
+  'test/cluster/{network-policies,operators-page,rbac}.test.ts',
+  'test/cluster/own/{data-on-pods,how-to,images-of-rows,preflight,provider-contract,role-of-controller,sandboxd-in-a-pod}.test.ts',
   'test/cluster/own/failures/{emptied-redis,failing-starts,grader-sandbox,out-of-memory}.test.ts',
   'test/cluster/own/failures/{processes,rollouts,sandbox-ends,spent-quota}.test.ts',
 ];
@@ -18,7 +18,7 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: 'peaceful', include: peaceful, exclude, maxWorkers: 3, sequence: { groupOrder: 0 } },
+        test: { name: 'peaceful', include: peaceful, exclude, maxWorkers: 4, sequence: { groupOrder: 0 } },
       },
       // One cluster for all: a file that breaks a node must not meet one that needs it.
       {

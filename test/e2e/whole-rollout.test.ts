@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { runCommandLine } from '#cli/program.ts';
-import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
+import { type JoinedFleet, joinSharedFleet } from '#test/support/shared-fleet.ts';
 
 /*
  * A grader that pays for one thing only: a call whose command was exactly `make check`, and whose output it believes. The
@@ -30,9 +30,9 @@ grader:
 `;
 const item = { id: 'task-1', answer: '31415' };
 
-let corral: FleetOfTest;
-beforeAll(async () => void (corral = await startFleetOfTest({ environments: { [environment]: yaml } })));
-afterAll(() => corral.stop());
+let corral: JoinedFleet;
+beforeAll(async () => void (corral = await joinSharedFleet({ [environment]: yaml })));
+afterAll(() => corral.leave());
 
 async function play(trace: string, commands: readonly string[]) {
   for (const [index, command] of commands.entries()) {
@@ -81,11 +81,12 @@ test('why is on one screen for a person, and the answers to the trainer have non
   const graded = await play('of_why', ['ls']);
   expect(graded).toMatchObject({ status: 200, body: { score: 0 } });
   expect(JSON.stringify(graded)).not.toContain('31415');
-  const { gatewayUrl, stateDir } = corral.fleet;
+  const { gatewayUrl, apiKey } = inject('sharedFleet');
+  const where = ['--url', gatewayUrl, '--key', apiKey, '--run', corral.run];
   const screen = async () => {
     const said: string[] = [];
     const tell = (text: string) => void said.push(text);
-    await runCommandLine(['rollout', 'of_why', '--url', gatewayUrl, '--state', stateDir], {
+    await runCommandLine(['rollout', 'of_why', ...where], {
       result: tell,
       remark: tell,
       width: 120,

@@ -25,12 +25,15 @@ declare module 'vitest' {
  * other rollouts. Only for tests that neither kill, configure nor count anything of the fleet. A file that uses it is listed in
  * `test/suites.ts`.
  */
-export function sharedFleet(environment: SharedEnvironment = 'shell'): Faces {
+export function sharedFleet(environment: SharedEnvironment = 'shell'): FacesOfRun {
   return facesIn(environment);
 }
 
+/** Faces of the shared fleet, and the run that their rollouts are in. */
+export type FacesOfRun = Faces & { readonly run: string };
+
 /** The shared fleet with environments of one test file, as long as that needs them. */
-export type JoinedFleet = Faces & { leave(): Promise<void> };
+export type JoinedFleet = FacesOfRun & { leave(): Promise<void> };
 
 /**
  * As {@link sharedFleet}, for a file with environments of its own. They are added to the running fleet, so their names must
@@ -57,7 +60,8 @@ export async function joinSharedFleet(
 const served = (faces: Faces, name: string) =>
   eventually(() => faces.native.get(`/v1/environments/${name}/tools`), { status: 200 });
 
-function facesIn(environment: string): Faces {
+function facesIn(environment: string): FacesOfRun {
   const { gatewayUrl, apiKey } = inject('sharedFleet');
-  return facesOf(gatewayUrl, apiKey, { environment, headers: { 'x-corral-run': `run-${randomUUID()}` } });
+  const run = `run-${randomUUID()}`;
+  return { ...facesOf(gatewayUrl, apiKey, { environment, headers: { 'x-corral-run': run } }), run };
 }

@@ -8,8 +8,12 @@ import { slowest } from '../suites.ts';
 export default class SlowestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
-    return [...sorted.filter(isSlow), ...sorted.filter((file) => !isSlow(file))];
+    return sorted.toSorted((one, other) => placeOf(one) - placeOf(other));
   }
 }
 
-const isSlow = ({ moduleId }: TestSpecification): boolean => slowest.some((file) => moduleId.endsWith(file));
+/** Other files keep their order, after the listed files. */
+function placeOf({ moduleId }: TestSpecification): number {
+  const at = slowest.findIndex((file) => moduleId.endsWith(file));
+  return at === -1 ? slowest.length : at;
+}

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
+import { type JoinedFleet, joinSharedFleet } from '#test/support/shared-fleet.ts';
 
 /*
  * A policy that would rather be discarded than scored low, and writes what no program expects: into the arguments of its
@@ -7,7 +7,7 @@ import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
  */
 
 const environment = `
-name: shell
+name: odd-input
 sandbox: { image: host, disk: 64Mi, processes: 64 }
 tools:
   shell: { builtin: shell, timeout: 30s }
@@ -18,11 +18,11 @@ grader: { kind: text, reference: item.answer }
 pool: { min_ready: 3, max: 8 }
 `;
 
-let corral: FleetOfTest;
+let corral: JoinedFleet;
 beforeAll(async () => {
-  corral = await startFleetOfTest({ environments: { shell: environment } });
+  corral = await joinSharedFleet({ 'odd-input': environment });
 });
-afterAll(() => corral.stop());
+afterAll(() => corral.leave());
 
 const deep = (levels: number) => '['.repeat(levels) + ']'.repeat(levels);
 const mebibyte = 1024 * 1024;
@@ -63,9 +63,9 @@ describe('arguments of a call', () => {
         [`${call}-text`, JSON.stringify(given)],
         ...(isJson(given) ? [[`${call}-value`, given] as const] : []),
       ] as const) {
-        const answer = await corral.raw('/rft/shell/tools/shell', rft('arguments', id, written));
+        const answer = await corral.raw('/rft/odd-input/tools/shell', rft('arguments', id, written));
         expect(answer).toMatchObject({ status: 200, body: { call_id: id, id: `fc_${id}`, output: told } });
-        const again = await corral.raw('/rft/shell/tools/shell', rft('arguments', id, written));
+        const again = await corral.raw('/rft/odd-input/tools/shell', rft('arguments', id, written));
         expect(again).toEqual(answer);
       }
     },
@@ -85,10 +85,10 @@ describe('arguments of a call', () => {
 
   test('that a lenient schema lets in run as they are', async () => {
     const given = '{"text":"hi","__proto__":{"text":"no"},"constructor":1}';
-    const answer = await corral.raw('/rft/shell/tools/note', rft('lenient', 'c1', given));
+    const answer = await corral.raw('/rft/odd-input/tools/note', rft('lenient', 'c1', given));
     expect(answer).toMatchObject({ status: 200, body: { output: 'hi\n' } });
     const none = await corral.raw(
-      '/rft/shell/tools/note',
+      '/rft/odd-input/tools/note',
       rft('lenient', 'c2', '{"__proto__":{"text":"no"}}'),
     );
     expect(none).toMatchObject({ status: 200, body: { output: '\n' } });
@@ -96,7 +96,7 @@ describe('arguments of a call', () => {
 
   test('of which the envelope stands behind them are found all the same', async () => {
     const body = `{"arguments":"${'x'.repeat(3 * mebibyte)}","trace_id":"arguments","call_id":"last","id":"i","name":"shell"}`;
-    expect(await corral.raw('/rft/shell/tools', body)).toMatchObject({
+    expect(await corral.raw('/rft/odd-input/tools', body)).toMatchObject({
       status: 200,
       body: { call_id: 'last', id: 'i', output: told },
     });
@@ -124,7 +124,7 @@ test.each([['constructor'], ['__proto__'], ['toString'], ['prototype'], ['x'.rep
       status: 200,
       body: { outcome: 'refused', code: 'unknown_tool', output: told },
     });
-    const shared = await corral.raw('/rft/shell/tools', rft('names_rft', id, '"{}"', name));
+    const shared = await corral.raw('/rft/odd-input/tools', rft('names_rft', id, '"{}"', name));
     expect(shared).toMatchObject({ status: 200, body: { output: told } });
   },
 );
@@ -157,7 +157,7 @@ describe('a final answer', () => {
       const trace = what.replaceAll(/\W/g, '-');
       expect(
         await corral.raw(
-          '/rft/shell/grade',
+          '/rft/odd-input/grade',
           `{"sample":${sample},"item":{"answer":"42"},"trace_id":"${trace}"}`,
         ),
       ).toEqual({
@@ -180,18 +180,20 @@ const rowOf = (text: string) =>
 
 test('what the caller got wrong stays its own', async () => {
   for (const row of ['{"n":1e999}', `{"a":${deep(5_000)}}`, '7']) {
-    expect(await corral.raw('/rft/shell/tools', rowOf(row))).toMatchObject({
+    expect(await corral.raw('/rft/odd-input/tools', rowOf(row))).toMatchObject({
       status: 500,
       body: { error: { code: 'invalid_request', blame: 'caller' } },
     });
   }
-  expect(await corral.raw('/rft/shell/tools', rowOf(`{"a":"${'x'.repeat(2 * mebibyte)}"}`))).toMatchObject({
+  expect(
+    await corral.raw('/rft/odd-input/tools', rowOf(`{"a":"${'x'.repeat(2 * mebibyte)}"}`)),
+  ).toMatchObject({
     status: 500,
     body: { error: { code: 'payload_too_large', blame: 'caller' } },
   });
 });
 
 test('nothing of all this was discarded', async () => {
-  const discards = await corral.native.get('/v1/runs/development/rollouts?verdict=discard');
+  const discards = await corral.native.get(`/v1/runs/${corral.run}/rollouts?verdict=discard`);
   expect(discards.body).toEqual({ rollouts: [], cursor: null });
 });

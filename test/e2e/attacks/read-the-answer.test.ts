@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
+import { type JoinedFleet, joinSharedFleet } from '#test/support/shared-fleet.ts';
 
 /*
  * The policy's goal: to learn what it is graded by. The answer is in the dataset's row, in the grader's files, in its
@@ -30,7 +30,7 @@ limits: { tool_calls: 1000 }
 grader:
   kind: command
   command: [sh, -c, ${JSON.stringify(command)}]
-  files: { judge.sh: { file: judge.sh }, truth: { file: truth } }
+  files: { judge.sh: { file: secret-judge.sh }, truth: { file: secret-truth } }
   on_exit: 0
   on_timeout: 0
   on_out_of_memory: 0
@@ -39,26 +39,31 @@ pool: { min_ready: 1, max: 8 }
 `;
 
 const environments = {
-  judged: graded('judged', 'exec sh "$CORRAL_GRADER_DIR/judge.sh"'),
+  'secret-judged': graded('secret-judged', 'exec sh "$CORRAL_GRADER_DIR/judge.sh"'),
   'on-the-line': graded('on-the-line', `exec sh "$CORRAL_GRADER_DIR/judge.sh" ${answer}`),
 };
 
-let corral: FleetOfTest;
+let corral: JoinedFleet;
 beforeAll(async () => {
-  corral = await startFleetOfTest({ environments, files: { 'judge.sh': judge, truth: fileSecret } });
+  corral = await joinSharedFleet(environments, { 'secret-judge.sh': judge, 'secret-truth': fileSecret });
 });
-afterAll(() => corral.stop());
+afterAll(() => corral.leave());
 
 const item = { id: 'task-1', question: 'of what?', answer };
 
-async function say(trace: string, call: string, command: string, environment = 'judged'): Promise<string> {
+async function say(
+  trace: string,
+  call: string,
+  command: string,
+  environment = 'secret-judged',
+): Promise<string> {
   const { status, body } = await corral.rft.call({ trace, call, command, environment, item });
   expect({ status, body }).toMatchObject({ status: 200, body: { output: expect.any(String) } });
   return (body as { output: string }).output;
 }
 
 /** The policy leaves this program, and is graded. */
-async function scoreOf(trace: string, program: string, environment = 'judged') {
+async function scoreOf(trace: string, program: string, environment = 'secret-judged') {
   await say(trace, 'c1', `cat > program <<'END'\n${program}\nEND`, environment);
   return corral.rft.grade({ trace, environment, item, sample: { output_tools: [{ id: 'c1' }] } });
 }

@@ -51,7 +51,7 @@ test.concurrent.each(cases)(
     const held = corral.rft.call({ trace: `rft-${environment}`, call: 'c1', command: 'echo', environment });
     await corral.native.open(environment, environment);
     const call = { call_id: 'c1', name: 'shell', arguments: { command: 'echo' } };
-    const native = await corral.native.post(`/v1/rollouts/${environment}/calls?wait_s=110`, call);
+    const native = await corral.native.post(`/v1/rollouts/${environment}/calls?wait_s=50`, call);
     const told = { ...toldNothingRan, code, message: expect.stringContaining(words) as string };
     expectFailure(native, { ...told, rollout_id: environment, call_id: 'c1' });
     expectFailure(await held, { ...told, rollout_id: `rft-${environment}`, call_id: 'c1' });
@@ -68,9 +68,9 @@ test.concurrent('beside environments that cannot start, another one is served an
   expect(await corral.rft.grade({ trace: 'beside' })).toMatchObject({ status: 200, body: { score: 1 } });
 });
 
-// Until its breaker opens a template is tried ten times in a row, and one more may be on its way; then every 30 s, five times
-// in these two minutes. Without it the image that fails at once would be tried a hundred times. What no node has room for
-// does not count for a breaker: its start lasts until its timeout.
+// Until its breaker opens a template is tried ten times in a row, and one more may be on its way; then every 30 s, at most five
+// times in the two minutes that this takes on a busy machine. Without it the image that fails at once would be tried a hundred
+// times. What no node has room for does not count for a breaker: its start lasts until its timeout.
 const startsOfABreaker = 16;
 
 test('what cannot start is not tried without end, and what was tried is removed', async () => {
