@@ -8,6 +8,7 @@ const programs = {
   gateway: 'services/gateway/main.ts',
   controller: 'services/controller/main.ts',
   node: 'services/node/main.ts',
+  'mirror-proxy': 'services/node/mirrors/proxy/main.ts',
 };
 
 /** Drawing a page and counting tokens take packages of many megabytes; the command line says that they need a checkout. */

@@ -9,6 +9,9 @@ const services = ['gateway', 'controller', 'node'] as const;
 
 const sourceOf = (service: string) => join(repository, 'services', service, 'main.ts');
 
+/** The program that node starts for each sandbox with package mirrors. */
+const mirrorProxy = join(repository, 'services/node/mirrors/proxy/main.ts');
+
 /** What the bundles are made of, and how. The lock file stands for the packages. */
 const sources = [
   ...services.map((service) => `services/${service}/**/*.ts`),
@@ -32,7 +35,7 @@ export function bundleServices(): Promise<Built> {
 
 function bundle(dir: string): Promise<void> {
   const input = Object.fromEntries(services.map((service) => [service, sourceOf(service)]));
-  return bundleInto(dir, { input });
+  return bundleInto(dir, { input: { ...input, 'mirror-proxy': mirrorProxy } });
 }
 
 /** Writes each of `input` as `NAME.mjs` into `dir`, next to the modules that they share and the scripts for Redis. */

@@ -3,6 +3,8 @@ import { type ConfigReader, readConfig, type Variables } from '#src/platform/con
 import { readMemoryPercent } from '#src/platform/host-amounts.ts';
 import { logLevels } from '#src/platform/logging.ts';
 import type { LogLevel } from '#src/ports/log.ts';
+import { usualBounds } from './mirrors/proxy/account.ts';
+import { type Range, readRange } from './mirrors/addresses.ts';
 import { longestSocketPath, sandboxSocketName } from './bwrap/places.ts';
 
 export type NodeConfig = {
@@ -26,6 +28,10 @@ export type NodeConfig = {
   readonly userNamespaces: UserNamespaces;
   /** What the memory limits of all sandboxes may add up to, in percent of what this machine has. */
   readonly memoryPercent: number;
+  /** Ranges that mirrors may have addresses in, although they are of this machine or private. */
+  readonly privateAddresses: readonly Range[];
+  /** What one sandbox may get of its mirrors, in bytes. */
+  readonly mirrorBytes: number;
   readonly exitWithParent: boolean;
   readonly logLevel: LogLevel;
 };
@@ -66,6 +72,13 @@ export function loadConfig(variables: Variables): NodeConfig {
     }),
     userNamespaces: read.choice('CORRAL_NODE_USER_NAMESPACES', userNamespaces, { fallback: 'auto' }),
     memoryPercent: readMemoryPercent(read),
+    privateAddresses: privateAddresses(read),
+    mirrorBytes: read.whole('CORRAL_MIRROR_BYTES', {
+      fallback: usualBounds.bytes,
+      min: 1,
+      max: Number.MAX_SAFE_INTEGER,
+      purpose: 'what one sandbox may get of its mirrors, in bytes',
+    }),
     exitWithParent: read.flag('CORRAL_EXIT_WITH_PARENT'),
     logLevel: read.choice('CORRAL_LOG_LEVEL', logLevels, { fallback: 'info' }),
   }));
@@ -105,6 +118,18 @@ function imageAuthFiles(read: ConfigReader): readonly string[] {
   if (relative !== undefined)
     read.mistake(`CORRAL_IMAGE_AUTH_FILES has ${relative}: write absolute paths, separated by colons`);
   return files;
+}
+
+function privateAddresses(read: ConfigReader): readonly Range[] {
+  const written = (read.optional('CORRAL_PRIVATE_ADDRESSES') ?? '').split(',').map((each) => each.trim());
+  return written.flatMap((each) => {
+    const range = each === '' ? null : readRange(each);
+    if (range === null && each !== '')
+      read.mistake(
+        `CORRAL_PRIVATE_ADDRESSES has ${each}: write ranges such as 10.3.0.0/16, separated by commas`,
+      );
+    return range === null ? [] : [range];
+  });
 }
 
 function absolute(read: ConfigReader, name: string, purpose: string): string {

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { namelessSandboxdArgv } from '#src/protocol/sandboxd/payload-layout.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { createLogger } from '#src/platform/logging.ts';
@@ -17,6 +18,8 @@ const starting = startNode({
   log,
   clock: systemClock,
   sandboxdArgv: namelessSandboxdArgv(places.payload),
+  // Bundled next to this one.
+  mirrorProxyProgram: join(import.meta.dirname, 'mirror-proxy.mjs'),
   trial: tryOneSandbox,
 });
 // Before it serves: a signal in between must not leave what has been started.

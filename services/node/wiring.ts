@@ -17,6 +17,8 @@ import { createBuiltData } from './data/built-data.ts';
 import { createDataCache } from './data/cache.ts';
 import { createImages } from './images/images.ts';
 import { imageTrouble } from './images/image-trouble.ts';
+import { usualBounds } from './mirrors/proxy/account.ts';
+import { createMirrorProxies } from './mirrors/mirror-proxies.ts';
 import { openKernelKills } from './kernel-kills.ts';
 import { describeIsolation, limitationsOf } from './limitations.ts';
 import { lookEveryMs } from './sandbox/death.ts';
@@ -41,6 +43,8 @@ export type NodeParts = {
   readonly log: Log;
   /** sandboxd's command line inside a sandbox. */
   readonly sandboxdArgv: readonly string[];
+  /** The program that asks package mirrors for a sandbox. */
+  readonly mirrorProxyProgram: string;
   /** What must succeed before anything is served. */
   readonly trial: Trial;
 };
@@ -72,6 +76,14 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const feed = createFeed();
   const kernelKills = openKernelKills();
   const records = createRecords(stateFolder);
+  const mirrors = createMirrorProxies({
+    payloadFolder,
+    program: parts.mirrorProxyProgram,
+    privateAddresses: config.privateAddresses,
+    bounds: { ...usualBounds, bytes: config.mirrorBytes },
+    groups,
+    log,
+  });
   const memoryRoom = { percent: config.memoryPercent, read: readHostMemory };
   const tools = {
     clock,
@@ -80,6 +92,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     records,
     groups,
     launch,
+    mirrors,
     kernelKills,
     line: createStartLine(config.startConcurrency, longestStartLine),
   };

@@ -32,6 +32,7 @@ describe('readConfig', () => {
       payload: null,
       cgroupEvents: null,
       cgroupCpu: null,
+      mirrorTally: null,
       ownDiskMebibytes: null,
       shmMebibytes: null,
       rehearseAfterMs: 10_000,

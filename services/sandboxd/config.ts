@@ -48,6 +48,8 @@ export type Config = {
   readonly cgroupEvents: string | null;
   /** Where the kernel counts the sandbox's processor time, if the node says so. */
   readonly cgroupCpu: string | null;
+  /** Where node counts the sandbox's requests to package mirrors; null: it has none. */
+  readonly mirrorTally: string | null;
   /** What the sandbox may write, where its folders lie on a disk that others share; null: its disk is its own. */
   readonly ownDiskMebibytes: number | null;
   /** Of `/dev/shm`, where a file may be larger than the disk; null: not said. */
@@ -92,6 +94,7 @@ function parse(env: NodeJS.ProcessEnv, ownFolder: string, complain: Complain): C
     payload: env['CORRAL_PAYLOAD'] ?? null,
     cgroupEvents: env['CORRAL_CGROUP_EVENTS'] ?? null,
     cgroupCpu: env['CORRAL_CGROUP_CPU'] ?? null,
+    mirrorTally: env['CORRAL_MIRROR_TALLY'] ?? null,
     ownDiskMebibytes: parsePositive(env, 'CORRAL_DISK_MIB', null, complain),
     shmMebibytes: parsePositive(env, 'CORRAL_SHM_MIB', null, complain),
     rehearseAfterMs: parsePositive(env, 'CORRAL_REHEARSE_AFTER_MS', 10_000, complain),

@@ -43,6 +43,9 @@ export function judgeAnswer(running: JudgedCall, answer: CallAnswer, backend: Ba
   const { work } = running;
   if (isLate(answer)) return withoutTurn(work);
   if (isDatabaseBroken(work, answer)) return { settlement: dependencyFailed(work, answer), result: null };
+  const mirrors = mirrorsFailed(answer);
+  if (mirrors !== null)
+    return { settlement: dependencyFailed(work, answer, mirrors), result: null, backend: mirrors };
   if (backend !== null && backend.kind !== 'good')
     return { settlement: dependencyFailed(work, answer, backend), result: null, backend };
   const result = resultOf(running, answer);
@@ -81,6 +84,27 @@ export function reportsFailure({ exitCodes }: Dependency, answer: CallAnswer): b
   return endedWith(answer, exitCodes);
 }
 
+/**
+ * A package mirror failed a request of this sandbox while the call ran, and at once a probe of it failed too; or the process that asks
+ * mirrors for this sandbox died. Then the command's own result does not count. Null: neither happened.
+ */
+function mirrorsFailed({ evidence: { mirrors } }: CallAnswer): Unusable | null {
+  if (mirrors === undefined) return null;
+  const { asked, confirmed, lost, doubt } = mirrors;
+  if (asked > 0 && confirmed > 0) {
+    const reason = `a package mirror failed ${confirmed} of ${asked} requests, and a probe of it too`;
+    return { kind: 'failed', reason, doubt: doubt === null ? null : mirrorDoubts[doubt] };
+  }
+  if (lost === 0) return null;
+  const reason = 'the process that asks package mirrors for this sandbox died';
+  return { kind: 'failed', reason, doubt: 'the sandbox may have caused it' };
+}
+
+const mirrorDoubts = {
+  load: 'its run makes most of the requests to mirrors: it may have overloaded one',
+  unproven: 'the mirror has not answered well for a day: it may never have worked',
+} as const;
+
 type Unusable = Exclude<BackendWord, { kind: 'good' }>;
 
 function dependencyFailed(work: Tracked, answer: CallAnswer, backend?: Unusable): Settlement {
@@ -109,8 +133,9 @@ function saidOf({ stdout, stderr }: CallAnswer): string {
 const isProven = (backend: Unusable): boolean => backend.kind === 'failed' && backend.doubt === null;
 
 function probeEvidence({ dependency }: Tracked, backend: Unusable | undefined): Evidence {
-  if (backend === undefined || dependency === null) return {};
+  if (backend === undefined) return {};
   const doubt = backend.kind === 'failed' ? backend.doubt : null;
+  if (dependency === null) return { probed: backend.reason, ...(doubt !== null && { doubt }) };
   // The host alone: trainers read it, and an address may hold more than they should know.
   const { host } = new URL(dependency.probe);
   return { probe: host, probed: backend.reason, ...(doubt !== null && { doubt }) };

@@ -58,6 +58,8 @@ test('every unmet demand is in the message, the first one in the evidence', () =
 
 test('a public network is no demand if the environment waives it or has a network', () => {
   expect(refusal({ network: 'public' }, fakeEnvironment({ waives: { network: true } }))).toBeNull();
+  const mirrors = fakeEnvironment({ template: fakeTemplate({ network: 'mirrors', mirrors: {} }) });
+  expect(refusal({ network: 'public' }, mirrors)?.evidence['given']).toContain('network: mirrors');
   const template = fakeTemplate({ network: 'open' });
   expect(refusal({ network: 'public' }, fakeEnvironment({ template }))).toBeNull();
 });

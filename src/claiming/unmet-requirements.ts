@@ -1,3 +1,4 @@
+import { mirrorsNetwork } from '../model/mirrors.ts';
 import { Failure } from '../failure/failure.ts';
 import { refuseUnmet } from '../failure/requirements-unmet.ts';
 import type { Environment, TemplateBody } from '../model/environment.ts';
@@ -35,12 +36,17 @@ function noNetwork(
   { network }: TemplateBody,
   wanted: Requirements,
 ): readonly UnmetRequirement[] {
-  if (wanted.network !== 'public' || network !== 'none' || waives?.network === true) return [];
+  if (
+    wanted.network !== 'public' ||
+    (network !== 'none' && network !== mirrorsNetwork) ||
+    waives?.network === true
+  )
+    return [];
   return [
     {
       requirement: 'network',
       wanted: 'the task requests a public network',
-      given: `environment ${name} has network: none`,
+      given: `environment ${name} has network: ${network}`,
       fix: `set sandbox.network of ${name} to a class that the operator offers, or sandbox.network_waived: true if the task also works without a network`,
     },
   ];

@@ -28,6 +28,61 @@ test('what a policy leaves out is open, but for networks', async () => {
   });
 });
 
+const mirrored = (mirrors: string) =>
+  shell.replace('image: host', `image: host, network: { mirrors: ${mirrors} }`);
+
+test.each([
+  ['{ pypi: https://pypi.example/simple }', []],
+  [
+    '{ pypi: [https://pypi.example/simple/, "https://files.example/"], npm: HTTPS://PyPI.example:443/npm }',
+    [],
+  ],
+  [
+    '{ pypi: https://pypi.example.com/simple }',
+    ['is https://pypi.example.com/simple/, and the operator allows mirrors below'],
+  ],
+  [
+    '{ pypi: https://pypi.example/simple, npm: "https://npm.example/" }',
+    ['network.mirrors.npm is https://npm.example/'],
+  ],
+  ['{ pypi: http://pypi.example/simple }', ['is http://pypi.example/simple/']],
+  ['{ pypi: https://pypi.example/../simple/../../x }', []],
+  ['{ pypi: https://me:secret@pypi.example/ }', ['must not hold a user or a password']],
+  ['{ pypi: "https://pypi.example/?x" }', ['must end with its path']],
+  ['{ pypi: file:///etc }', ['must be http://… or https://…']],
+  ['{ pypi: nowhere }', ['must be http://… or https://…']],
+  ['{ Pypi: https://pypi.example/ }', ['mirrors are named by lower-case letters']],
+])('mirrors %s are held to what the operator allows', async (mirrors, told) => {
+  const policy = 'networks: [none, mirrors]\nmirrors: ["https://pypi.example", "https://files.example/"]';
+  await using policies = await environmentFolder({ 'policy.yaml': policy });
+  await using folder = await environmentFolder({ 'shell.yaml': mirrored(mirrors) });
+  const permitted = loadPermitted(folder.path, join(policies.path, 'policy.yaml'));
+  if (told.length === 0) expect((await permitted).all()).toHaveLength(1);
+  else
+    expect(await mistakesOf(folder.path, permitted)).toContainEqual(expect.stringContaining(told[0] ?? ''));
+});
+
+test('without a policy that allows mirrors an environment with some does not load', async () => {
+  await using folder = await environmentFolder({
+    'shell.yaml': mirrored('{ pypi: https://pypi.example/simple }'),
+  });
+  expect(await mistakesOf(folder.path, loadPermitted(folder.path, null))).toEqual([
+    expect.stringContaining('network is mirrors, and the operator allows: none'),
+    expect.stringContaining('and the operator allows mirrors below: none'),
+  ]);
+});
+
+test('a sandbox has at most 16 addresses of mirrors', async () => {
+  const many = `[${Array.from({ length: 17 }, (_each, index) => `https://pypi.example/${index}/`).join(', ')}]`;
+  await using policies = await environmentFolder({
+    'policy.yaml': 'networks: [mirrors]\nmirrors: ["https://pypi.example/"]',
+  });
+  await using folder = await environmentFolder({ 'shell.yaml': mirrored(`{ pypi: ${many} }`) });
+  expect(
+    await mistakesOf(folder.path, loadPermitted(folder.path, join(policies.path, 'policy.yaml'))),
+  ).toEqual([expect.stringContaining('has 17 addresses, and a sandbox has at most 16')]);
+});
+
 test('one that is not there is a mistake, never an open policy', async () => {
   await using folder = await environmentFolder({});
   expect(await mistakesOf(folder.path, loadPolicy(join(folder.path, 'policy.yaml')))).toEqual([

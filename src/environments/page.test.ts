@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { environmentFolder } from '#test/support/environment-folder.ts';
 import { compileTexts } from './compile/texts.ts';
-import { loadEnvironments, loadPolicy } from './load-environments.ts';
+import { loadEnvironments, loadPermitted, loadPolicy } from './load-environments.ts';
 import { EnvironmentSchema, ToolSchema } from './schema/environment.ts';
 import { SandboxSchema } from './schema/sandbox.ts';
 
@@ -17,7 +17,9 @@ const pages = [
 ];
 const texts = await Promise.all(pages.map((name) => readFile(join(docs, name), 'utf8')));
 const page = texts.join('\n');
-const snippets = [...page.matchAll(/^```yaml\n([\s\S]*?)^```$/gm)].map(([, yaml = '']) => yaml);
+const snippetsOf = (text: string) =>
+  [...text.matchAll(/^```yaml\n([\s\S]*?)^```$/gm)].map(([, yaml = '']) => yaml);
+const snippets = snippetsOf(page);
 const isPolicy = (yaml: string) => yaml.startsWith('# policy.yaml');
 
 /** What a snippet leaves out because it shows one thing. */
@@ -38,6 +40,21 @@ test.each(snippets.filter((yaml) => !isPolicy(yaml)))('this loads:\n%s', async (
   };
   await using folder = await environmentFolder({ 'a.yaml': whole, ...beside });
   expect((await loadEnvironments(folder.path)).all()).toHaveLength(1);
+});
+
+test('environments of the page about networks load under the policies there', async () => {
+  const text = await readFile(join(docs, 'environments/network.md'), 'utf8');
+  const [policies, yamls] = [
+    snippetsOf(text).filter(isPolicy),
+    snippetsOf(text).filter((yaml) => !isPolicy(yaml)),
+  ];
+  expect(policies).toHaveLength(yamls.length);
+  for (const [index, yaml] of yamls.entries()) {
+    await using policy = await environmentFolder({ 'policy.yaml': policies[index] ?? '' });
+    const whole = stringify({ ...around, ...(parse(yaml) as object) });
+    await using folder = await environmentFolder({ 'a.yaml': whole });
+    expect((await loadPermitted(folder.path, join(policy.path, 'policy.yaml'))).all()).toHaveLength(1);
+  }
 });
 
 test.each(snippets.filter(isPolicy))('this policy loads:\n%s', async (yaml) => {

@@ -4,6 +4,7 @@ import { bakedData, type Environment, type Placement } from '../model/environmen
 import type { PoolOverrides } from '../model/pool-places.ts';
 import { imageText } from './image-text.ts';
 import type { Path, Report } from './mistakes.ts';
+import { withSlash } from './compile/network.ts';
 import { parseBytes, parseCpuMilli, parseDurationMs } from './quantities.ts';
 import type { PolicyYaml } from './schema/operator.ts';
 
@@ -13,6 +14,8 @@ export type OperatorPolicy = {
   readonly images: readonly string[];
   readonly data: readonly string[];
   readonly networks: readonly string[];
+  /** Addresses of package registries that environments may name, each with everything below it. */
+  readonly mirrors: readonly string[];
   readonly runAs: readonly Environment['template']['runAs'][];
   readonly placement: PlacementPolicy;
   readonly ceilings: Ceilings;
@@ -37,11 +40,12 @@ type Ceilings = {
 const anything = ['*'];
 
 export function compilePolicy(yaml: PolicyYaml): OperatorPolicy {
-  const { images, data, networks, run_as, ceilings = {}, machine = {} } = yaml;
+  const { images, data, networks, mirrors, run_as, ceilings = {}, machine = {} } = yaml;
   return {
     images: images ?? anything,
     data: data ?? anything,
     networks: networks ?? ['none'],
+    mirrors: (mirrors ?? []).map((each) => withSlash(URL.canParse(each) ? new URL(each).href : each)),
     runAs: run_as ?? ['user', 'root'],
     placement: compilePlacementPolicy(yaml),
     ceilings: {
@@ -92,6 +96,7 @@ function checkTemplate(template: Environment['template'], policy: OperatorPolicy
   checkImages(template, policy, report);
   checkData(template, policy, report);
   checkMember(policy.networks, template.network, ['sandbox', 'network'], report);
+  checkMirrors(template, policy, report);
   checkMember(policy.runAs, template.runAs, ['sandbox', 'run_as'], report);
   checkPlacement(template.placement, policy.placement, report);
   const { cpuMilli, memoryBytes, diskBytes, shmBytes, processes } = policy.ceilings;
@@ -139,6 +144,22 @@ function checkImages({ image }: Environment['template'], { images }: OperatorPol
   for (const [place, text] of named) {
     if (matchesOne(images, text)) continue;
     report(['sandbox', ...place], `is ${text}, and the operator allows: ${images.join(', ') || 'none'}`);
+  }
+}
+
+function checkMirrors(
+  { mirrors = {} }: Environment['template'],
+  policy: OperatorPolicy,
+  report: Report,
+): void {
+  for (const [name, addresses] of Object.entries(mirrors)) {
+    const refused = addresses.find((address) => !policy.mirrors.some((each) => address.startsWith(each)));
+    if (refused === undefined) continue;
+    const allowed = policy.mirrors.join(', ') || 'none';
+    report(
+      ['sandbox', 'network', 'mirrors', name],
+      `is ${refused}, and the operator allows mirrors below: ${allowed}`,
+    );
   }
 }
 

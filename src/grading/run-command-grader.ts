@@ -136,7 +136,19 @@ function gradeOf(leaf: Leaf<'command'>, answer: CallAnswer | 'running'): Command
   // Its grader's result does not count: a sandboxd of an earlier version puts no such file there.
   if (leaf.readsRollout && grade.toldRollout !== true)
     throw graderFailed('its sandboxd is of a version that cannot show a grader the rollout', 'ENOSYS');
+  refuseDisturbed(answer);
   return badEnding(leaf, answer) ?? scored(grade.score);
+}
+
+/** The score of a grader that did not get its packages says nothing about the policy. Marked, because the grader may run the policy's files. */
+function refuseDisturbed({ evidence: { mirrors } }: CallAnswer): void {
+  if (mirrors === undefined || mirrors.failed + mirrors.refused + mirrors.confirmed + mirrors.lost === 0)
+    return;
+  const { asked, failed, refused, lost } = mirrors;
+  throw suspiciousFailure(
+    `of ${asked} requests of the grader to package mirrors, ${failed} failed, ${refused} were above the bounds of its sandbox, and ${lost} connections were lost`,
+    'EMIRROR',
+  );
 }
 
 /** Null: it ended well, and its score file counts. */

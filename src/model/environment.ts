@@ -3,6 +3,7 @@ import type { DataDigest, EnvironmentName, EnvironmentVersion, TemplateDigest } 
 import type { Dataset } from './dataset.ts';
 import type { Dependency } from './dependency.ts';
 import type { Grader } from './grader.ts';
+import type { Mirrors } from './mirrors.ts';
 
 /** What a sandbox is created from; pools, waiting lines and breakers are kept by its digest. */
 export type Template = TemplateBody & { readonly digest: TemplateDigest; readonly image: Image };
@@ -24,8 +25,10 @@ export type TemplateBody = {
   /** On a machine where the disk takes memory, it comes on top of `memory`: a task demanded one of both. Absent: within it. */
   readonly diskApart?: true;
   readonly processes: number;
-  /** `none`, or a network class that the operator defined. */
+  /** `none`, `mirrors`, or a network class that the operator defined. */
   readonly network: string;
+  /** Of `network: mirrors`; absent: it reaches none. */
+  readonly mirrors?: Mirrors;
   /** `root`: commands run under sandboxd's own id; see docs for what evidence that costs. */
   readonly runAs: 'user' | 'root';
   /** `single`: sandboxd and commands share one ordinary id, where ids cannot be switched; one machine does not need it. */

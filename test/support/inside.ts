@@ -38,7 +38,9 @@ export async function goInside(node: TestNode, changes: Partial<Template> = {}):
     calls += 1;
     const id = `c${calls}`;
     const request = { digest: id, action, timeoutMs, keepBytes: 65_536 };
-    const answer = await link.call(target, callId(id), request, callTimeoutMs, timeout());
+    const patienceMs = Math.max(callTimeoutMs, timeoutMs);
+    const signal = AbortSignal.timeout(patienceMs);
+    const answer = await link.call(target, callId(id), request, patienceMs, signal);
     if (answer === 'running') throw new Error(`still running: ${JSON.stringify(action)}`);
     return answer;
   };

@@ -1,4 +1,5 @@
 import type { Environment } from '#src/model/environment.ts';
+import { mirrorsNetwork } from '#src/model/mirrors.ts';
 import type { NetworkUpdate, NewSandbox } from '#src/protocol/e2b/control.ts';
 import { invalid } from '../http/answer-failure.ts';
 
@@ -8,7 +9,8 @@ import { invalid } from '../http/answer-failure.ts';
  * told not to, so that wish alone is not refused when a sandbox is opened, and is when it is all that is asked for.
  */
 
-const hasNone = ({ template }: Environment): boolean => template.network === 'none';
+const hasNone = ({ template: { network } }: Environment): boolean =>
+  network === 'none' || network === mirrorsNetwork;
 
 /** Throws `invalid_request` for a network that the environment does not give. */
 export function checkAskedNetwork(environment: Environment, body: NewSandbox): void {
@@ -22,7 +24,9 @@ export function checkNetwork(environment: Environment | null, update: NetworkUpd
   const isNarrower = update.allow_internet_access === false || isNarrowed(update);
   if (hasNone(environment)) {
     if (!isNarrower)
-      throw invalid(`environment ${environment.name} has network: none, and nothing opens it later`);
+      throw invalid(
+        `environment ${environment.name} has network: ${environment.template.network}, and nothing opens it later`,
+      );
   } else if (isNarrower) throw cannotNarrow(environment);
 }
 

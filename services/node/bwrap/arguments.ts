@@ -3,8 +3,11 @@ import { usualShmBytes } from '#src/model/amounts.ts';
 import type { SourceFolder, Template } from '#src/model/environment.ts';
 import { foldersVariable } from '#src/protocol/sandboxd/folders-variable.ts';
 import { imageEnvVariable } from '#src/protocol/sandboxd/image-env-variable.ts';
+import { mirrorTallyName } from '#src/protocol/sandboxd/mirror-tally.ts';
+import { packageVariablesVariable } from '#src/protocol/sandboxd/package-variables.ts';
 import type { GroupFolder } from '../cgroups/groups.ts';
 import type { ImageSettings } from '../image/read-image.ts';
+import { mirrorVariables } from '../mirrors/settings.ts';
 import type { WritablePlace } from '../sandbox/writable-places.ts';
 import type { Kept } from './host-settings.ts';
 import { mount, type Option, parentsOf } from './options.ts';
@@ -208,6 +211,8 @@ function environment(plan: Plan): Readonly<Record<string, string>> {
     CORRAL_LISTEN: `unix:${places.daemon}/${sandboxSocketName}`,
     ...workspaceVariables(plan.image),
     ...imageVariables(plan),
+    ...(plan.template.mirrors && { CORRAL_MIRROR_TALLY: `${places.daemon}/${mirrorTallyName}` }),
+    ...packageVariablesVariable(mirrorVariables(plan.template.mirrors ?? {})),
     CORRAL_POLICY_UID: String(policyId),
     CORRAL_POLICY_GID: String(policyId),
     ...(plan.ownIds && { CORRAL_POLICY_PROCESSES: String(plan.template.processes) }),

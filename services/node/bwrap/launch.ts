@@ -25,6 +25,8 @@ export type LaunchSpec = {
    * (inotify, pipes) are then counted for each sandbox apart.
    */
   readonly idBase: number | null;
+  /** This host's id of the user that graders run as. */
+  readonly graderId: number;
   /** File with the compiled filter of system calls. */
   readonly filterFile: string;
   /** `own-network`, where the ids of the sandbox find it; null: bubblewrap makes the network. */

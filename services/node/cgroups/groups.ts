@@ -29,8 +29,8 @@ export type Group = {
   remove(): Promise<void>;
 };
 
-/** How the names of groups begin that are no sandbox's: programs that pull an image or build data. */
-export const ownGroups = { image: 'image-pull-', data: 'data-' } as const;
+/** How the names of groups begin that are no sandbox's: programs that pull an image, build data, or ask mirrors for a sandbox. */
+export const ownGroups = { image: 'image-pull-', data: 'data-', mirrors: 'mirrors-' } as const;
 
 /** Control groups of one node: `corral/<fleet>/<sandbox>` in each hierarchy. */
 export interface Groups {

@@ -67,7 +67,13 @@ export async function buildLaunch(
   const users = usersOf(template, site);
   await checkFolders(template, users, idBase);
   const image = imageOf(template, held);
-  const made = { template, folder, users, image, etc: sandboxEtc(request.sandbox, image.accounts) };
+  const made = {
+    template,
+    folder,
+    users,
+    image,
+    etc: sandboxEtc(request.sandbox, image.accounts, template.mirrors),
+  };
   const overlay = await overlaySite(template, held, site, idBase);
   const { root, mounts } =
     overlay === null ? readOnlyRoot(made, site, idBase) : stageOverlay(made, site.payloadFolder, overlay);
@@ -97,6 +103,7 @@ export async function buildLaunch(
     payloadFolder,
     mounts,
     idBase,
+    graderId: (idBase ?? 0) + image.ownIds.grader,
     filterFile,
     network: mounts === null ? null : payloadNative(root.payloadFolder, 'own-network'),
     sockets: site.canLimitSockets

@@ -1,4 +1,6 @@
 import { chmodSync, chownSync } from 'node:fs';
+import { join } from 'node:path';
+import { mirrorTallyName } from '#src/protocol/sandboxd/mirror-tally.ts';
 import { Failure } from '#src/failure/failure.ts';
 import { type MemoryAccount, memoryKillsSince } from '#src/platform/memory-account.ts';
 import type { CreateRequest } from '#src/ports/sandbox-provider.ts';
@@ -7,6 +9,8 @@ import type { Owner } from '#src/model/rollout.ts';
 import type { Ending, Launch, Launched } from '../bwrap/launch.ts';
 import type { Group, Groups } from '../cgroups/groups.ts';
 import type { HeldImage } from '../images/images.ts';
+import type { MirrorProxies } from '../mirrors/mirror-proxies.ts';
+import type { Proxy } from '../mirrors/supervise-proxy.ts';
 import type { IdRanges } from '../own-ids.ts';
 import { buildLaunch, groupLimits, type Site, usersOf } from './build.ts';
 import { type Asked, couldNotMount, type Death, deathOf } from './death.ts';
@@ -54,6 +58,8 @@ export type Life = {
   /** sandboxd, as this node sees it; null until it listens. */
   daemon: ProcessIdentity | null;
   memory: MemorySeen;
+  /** Asks package mirrors for it; null: it has none, or they are not open yet. */
+  mirrors: Promise<Proxy> | null;
 };
 
 /**
@@ -73,6 +79,7 @@ export type LifeTools = {
   readonly records: Records;
   readonly launch: Launch;
   readonly site: Site;
+  readonly mirrors: MirrorProxies;
   /** Whether the kernel's log tells of what the machine killed, and so rules the machine out where it does not. */
   readonly readsKernelLog: boolean;
   /** Called once, when sandboxd listens. */
@@ -98,6 +105,7 @@ export function newLife(request: CreateRequest, createdAtMs: number, image: Held
     init: null,
     daemon: null,
     memory: { atLastLook: nothingYet, before: nothingYet },
+    mirrors: null,
   };
 }
 
@@ -138,8 +146,8 @@ async function run(life: Life, tools: LifeTools): Promise<Ending | null> {
   const leave = await tools.line.enter(life.stop.signal);
   if (leave === null) return null;
   try {
-    const launched = await start(life, tools);
-    await reachRunning(life, launched, tools);
+    const { launched, graderId } = await start(life, tools);
+    await reachRunning(life, launched, graderId, tools);
     leave();
     return await launched.ended;
   } finally {
@@ -147,7 +155,9 @@ async function run(life: Life, tools: LifeTools): Promise<Ending | null> {
   }
 }
 
-async function start(life: Life, tools: LifeTools): Promise<Launched> {
+type Started = { readonly launched: Launched; readonly graderId: number };
+
+async function start(life: Life, tools: LifeTools): Promise<Started> {
   const { sandbox, template } = life.request;
   const folder = tools.records.make(sandbox);
   life.idBase = (await tools.idRanges?.take()) ?? null;
@@ -160,22 +170,42 @@ async function start(life: Life, tools: LifeTools): Promise<Launched> {
   const kill = () => killLife(life);
   life.stop.signal.addEventListener('abort', kill, { once: true });
   if (life.stop.signal.aborted) kill();
-  return launched;
+  return { launched, graderId: spec.graderId };
 }
 
-async function reachRunning(life: Life, launched: Launched, tools: LifeTools): Promise<void> {
+async function reachRunning(
+  life: Life,
+  launched: Launched,
+  graderId: number,
+  tools: LifeTools,
+): Promise<void> {
   const initPid = await launched.initPid;
   life.init = initPid === null ? null : identify(initPid);
   // Asked to end while only the outer process was known: now there is something to kill.
   if (life.stop.signal.aborted) killLife(life);
   writeRecord(life, tools.records);
+  openMirrors(life, graderId, tools);
   const came = await awaitSocket(life, launched, tools);
   if (came === 'timeout') return end(life, 'start_timeout');
   if (came === 'ended' || life.stop.signal.aborted) return;
+  await life.mirrors;
   life.daemon = life.init === null ? null : childOf(life.init);
   await keepSocket(life, tools.records.folderOf(life.request.sandbox));
   life.phase = 'running';
   tools.onRunning(life);
+}
+
+/** While sandboxd starts, and before anything of the policy's runs, so that no program of the sandbox has their place. */
+function openMirrors(life: Life, graderId: number, { mirrors, records }: LifeTools): void {
+  const { init, request, stop } = life;
+  const { template, sandbox } = request;
+  if (template.mirrors === undefined || init === null || stop.signal.aborted) return;
+  const runOf = () => (life.owner === null ? sandbox : `${life.owner.tenant} ${life.owner.run}`);
+  const tallyFile = join(records.folderOf(sandbox).run, mirrorTallyName);
+  const client = { sandbox, pid: init.pid, graderId, mirrors: template.mirrors, tallyFile, runOf };
+  life.mirrors = mirrors.open(client, stop.signal);
+  // Its start looks at it once sandboxd listens.
+  life.mirrors.catch(() => undefined);
 }
 
 /**
@@ -230,6 +260,10 @@ async function removeAll(life: Life, { clock, records, idRanges }: LifeTools): P
     const until = clock.monotonicMs() + dyingMs;
     while (isAlive(init) && clock.monotonicMs() < until) await clock.sleep(lookEveryMs);
   }
+  await life.mirrors?.then(
+    (proxy) => proxy.stop(),
+    () => undefined,
+  );
   await life.group?.remove();
   await records.remove(life.request.sandbox);
   // One that the kernel does not let die keeps its ids and its image for good.

@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import type { Image } from '#src/model/environment.ts';
 import { copiesPlace } from '../bwrap/host-etc.ts';
 import { copiesFolder, hostEtc, ownEtcNames } from '../bwrap/host-root.ts';
+import type { Mirrors } from '#src/model/mirrors.ts';
 import type { AccountFiles } from '../image/accounts.ts';
+import { aptConfig } from '../mirrors/settings.ts';
 
 /** A sandbox's own files of /etc by name, as container engines write them into every container. */
 export type OwnEtc = Readonly<Record<string, string>>;
@@ -14,12 +16,17 @@ export type OwnEtc = Readonly<Record<string, string>>;
  */
 const resolvConf = '# This sandbox has no network.\nnameserver 192.0.2.1\n';
 
-export const sandboxEtc = (sandbox: string, accounts: Partial<AccountFiles>): OwnEtc => ({
+export const sandboxEtc = (
+  sandbox: string,
+  accounts: Partial<AccountFiles>,
+  mirrors: Mirrors = {},
+): OwnEtc => ({
   // Its own name is last: an address has the name that comes first.
   hosts: `127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n127.0.0.1 ${sandbox}\n`,
   hostname: `${sandbox}\n`,
   'resolv.conf': resolvConf,
   ...accounts,
+  ...aptConfig(mirrors),
 });
 
 /** Writes them where a launch finds them. All may read them, whatever our umask is. */

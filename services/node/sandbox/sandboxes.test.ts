@@ -52,6 +52,7 @@ function setUp(changed: (real: Records) => Partial<Records>, others: Partial<San
       launched.resolve();
       return { pid: noPid, initPid: Promise.resolve(null), ended: ended.promise };
     },
+    mirrors: { open: async () => ({ stop: async () => undefined }) },
     idRanges: null,
     kernelKills: null,
     memoryRoom: { percent: 100, read: () => ({ totalBytes: 2 ** 40, availableBytes: 2 ** 40 }) },

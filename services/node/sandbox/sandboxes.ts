@@ -5,11 +5,12 @@ import { type Owner, sandboxAddress, type SandboxAddress } from '#src/model/roll
 import { type MemoryAccount, readMemoryAccount } from '#src/platform/memory-account.ts';
 import type { Log } from '#src/ports/log.ts';
 import type { CreateRequest, ProvidedSandbox } from '#src/ports/sandbox-provider.ts';
-import { memoryLimitOf } from '#src/model/environment.ts';
+import { memoryLimitOf, type Template } from '#src/model/environment.ts';
+import { mirrorsNetwork } from '#src/model/mirrors.ts';
 import { isReserved, longestSocketPath } from '../bwrap/places.ts';
 import type { HeldImage } from '../images/images.ts';
 import type { KernelKills } from '../kernel-kills.ts';
-import { idsInRange } from '../own-ids.ts';
+import { type IdRanges, idsInRange } from '../own-ids.ts';
 import type { Asked, Death } from './death.ts';
 import type { Feed } from './feed.ts';
 import { end, type Life, type LifeTools, live, newLife, writeRecord } from './life.ts';
@@ -105,6 +106,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     if (stopping) throw new Failure('provider_unavailable', 'this node is stopping');
     if (ended.has(sandbox)) throw alreadyGone(sandbox);
     checkRequest(request, records.folderOf(sandbox).socket);
+    checkMirrors(template, options.idRanges);
     refuseWithoutRoom(memoryLimitOf(template), promisedBytes(lives.values()), memoryRoom);
     if (!line.hasRoom()) throw lineFull();
     const life = newLife(request, clock.nowMs(), image);
@@ -220,9 +222,11 @@ const lineFull = () =>
 
 /** Refuses, with `start_failed`, what can never start on this host; the sentence says what to change. */
 export function checkRequest({ sandbox, template }: CreateRequest, socketPath: string): void {
-  const { network, data, folders = [], placement } = template;
-  if (network !== 'none') {
-    refuse(`network "${network}" is not offered on this machine: only "none" is`, { network });
+  const { network, mirrors, data, folders = [], placement } = template;
+  if (network !== 'none' && (network !== mirrorsNetwork || mirrors === undefined)) {
+    refuse(`network "${network}" is not offered on this machine: "none" and {mirrors: {pypi: ADDRESS}} are`, {
+      network,
+    });
   }
   if (placement.runtimeClass !== null) {
     refuse(
@@ -251,6 +255,18 @@ export function checkRequest({ sandbox, template }: CreateRequest, socketPath: s
       { socketPath },
     );
   }
+}
+
+/**
+ * Without root the network is bubblewrap's own, which node cannot enter. Without ids of its own a sandbox can write its tally, or kill its
+ * proxy.
+ */
+export function checkMirrors({ mirrors }: Template, idRanges: IdRanges | null): void {
+  if (mirrors === undefined || idRanges !== null) return;
+  refuse(
+    'network: {mirrors: …} takes node as root, with user ids of each sandbox’s own: start it so, or use network: none',
+    { network: mirrorsNetwork },
+  );
 }
 
 function refuse(sentence: string, evidence: Readonly<Record<string, string>>): never {

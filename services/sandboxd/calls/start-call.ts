@@ -29,6 +29,7 @@ import { keptBytes, type Outputs, type RawAnswer } from './answer.ts';
 import type { BackgroundTime } from './background-time.ts';
 import { clockAtStart } from './call-clock.ts';
 import type { StartCall } from './journal.ts';
+import { watchMirrors } from './mirror-watch.ts';
 import { type DiskBetweenCalls, watchNodeDisk } from './node-disk.ts';
 
 /**
@@ -51,6 +52,8 @@ export function callStarter(
     const beside = roomBeside(outputs, request);
     const whole = { ...request, keepBytes: Math.max(request.keepBytes, beside) };
     const nodeDisk = watchNodeDisk(config);
+    const { mirrorTally } = config;
+    const mirrors = mirrorTally === null ? null : await watchMirrors(mirrorTally, request);
     const carriedOut = carryOut(deps, whole, { turns, queries, leftMs, live }, cancel);
     const carried = await carriedOut.finally(() => {
       background.leave();
@@ -71,6 +74,7 @@ export function callStarter(
       outOfMemoryKills: kills?.count ?? null,
       ...(kills?.lackedBy == null ? {} : { memoryLackedBy: kills.lackedBy }),
       ...(((await nodeDisk.wasFull()) || betweenCalls.wasFull) && { nodeDiskFull: true as const }),
+      ...(await mirrors?.end()),
       escapedProcesses,
       backgroundProcesses,
       backgroundMs,

@@ -61,3 +61,20 @@ it.each(['', '.', 'bin', '/no/such/folder'])(
     expect(keptFromPolicy(folder, stranger)).toBeNull();
   },
 );
+
+it('variables of mirrors reach commands and graders, and an image or a call has the last word', () => {
+  const own = {
+    PIP_INDEX_URL: 'image',
+    CORRAL_PACKAGE_VARIABLES: JSON.stringify({
+      PIP_INDEX_URL: 'mirror',
+      CORRAL_MIRROR_NPM: 'npm',
+      npm_config_registry: 'npm',
+    }),
+  };
+  expect(commandEnv(own, '/w', { npm_config_registry: 'call' })).toMatchObject({
+    PIP_INDEX_URL: 'image',
+    CORRAL_MIRROR_NPM: 'npm',
+    npm_config_registry: 'call',
+  });
+  expect(commandEnv(own, '/w')).not.toHaveProperty('CORRAL_PACKAGE_VARIABLES');
+});

@@ -1,6 +1,7 @@
 import { existsSync, readlinkSync, realpathSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { realPathIn } from '#src/protocol/sandboxd/real-path-in.ts';
+import { packageVariablesIn } from '#src/protocol/sandboxd/package-variables.ts';
 import type { Config } from '../config.ts';
 
 export const sanePath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
@@ -22,7 +23,13 @@ export function commandEnv(
   const image = Object.entries(own).filter(
     (entry): entry is [string, string] => entry[1] !== undefined && !notTheImages.test(entry[0]),
   );
-  return { PATH: sanePath, HOME: workspace, ...Object.fromEntries(image), ...added };
+  return {
+    PATH: sanePath,
+    HOME: workspace,
+    ...packageVariablesIn(own),
+    ...Object.fromEntries(image),
+    ...added,
+  };
 }
 
 /** What of the image's environment a grader keeps beside the PATH: how text and time are written. */
@@ -31,6 +38,7 @@ const languageOnly = /^(?:LANG|LANGUAGE|LC_[A-Z]+|TZ)$/;
 /**
  * The environment of the grader: nothing that names a folder of the policy's, neither for programs nor for what these
  * load by themselves (NODE_PATH, PYTHONPATH, the settings in a home). `changed`: folders that have what a policy left in another sandbox.
+ * Mirrors of packages are the operator's.
  */
 export function graderEnv(
   own: NodeJS.ProcessEnv,
@@ -45,6 +53,7 @@ export function graderEnv(
   const folders = (own['PATH'] ?? sanePath).split(':').map((each) => safeForGrader(each, config));
   const path = folders.filter((each) => each !== null && ![...changed].some((other) => isBelow(each, other)));
   return {
+    ...packageVariablesIn(own),
     ...Object.fromEntries(kept),
     PATH: path.length === 0 ? sanePath : path.join(':'),
     HOME: home,

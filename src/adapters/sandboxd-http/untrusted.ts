@@ -79,6 +79,16 @@ const Evidence = Type.Object({
   outOfMemoryKills: Type.Union([Count, Type.Null()]),
   memoryLackedBy: Type.Optional(Type.String()),
   nodeDiskFull: Type.Optional(Type.Boolean()),
+  mirrors: Type.Optional(
+    Type.Object({
+      asked: Count,
+      failed: Count,
+      confirmed: Count,
+      refused: Count,
+      lost: Count,
+      doubt: Type.Union([Type.Literal('load'), Type.Literal('unproven'), Type.Null()]),
+    }),
+  ),
   escapedProcesses: Count,
   backgroundProcesses: Count,
   endedAgoMs: Type.Optional(Duration),

@@ -18,6 +18,7 @@ import { parseBytes, parseCpuMilli, parseDurationMs } from '../quantities.ts';
 import type { PlacementYaml } from '../schema/placement.ts';
 import type { SandboxYaml } from '../schema/sandbox.ts';
 import { compileData } from './data.ts';
+import { compileNetwork } from './network.ts';
 
 /**
  * Enough for a shell and common tools. A node keeps all of the memory: if it promised less, a kill for memory could be the doing of
@@ -55,7 +56,7 @@ function compileBody<From extends Image | ImageOfRow>(
     diskBytes: limitOf(yaml.disk ?? defaults.disk),
     ...compileShm(yaml, report),
     processes: yaml.processes ?? defaults.processes,
-    network: yaml.network ?? 'none',
+    ...compileNetwork(yaml, report),
     runAs: yaml.run_as ?? 'user',
     uid: compileUid(yaml, report),
     placement: compilePlacement(yaml),

@@ -98,6 +98,11 @@ export const PolicySchema = strict({
   images: Type.Optional(Patterns),
   data: Type.Optional(Patterns),
   networks: Type.Optional(Type.Array(Name)),
+  mirrors: Type.Optional(
+    Type.Array(Type.String({ pattern: '^https?://[^/*]+' }), {
+      description: 'a list of addresses such as https://pypi.example/, each with everything below it',
+    }),
+  ),
   run_as: Type.Optional(
     Type.Array(Type.Union([Type.Literal('user'), Type.Literal('root')]), {
       description: 'a list of user and root',

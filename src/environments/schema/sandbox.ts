@@ -38,6 +38,27 @@ const DataYaml = strict({
   target: AbsolutePath,
 });
 
+const MirrorAddress = Type.String({
+  minLength: 1,
+  description: 'an address such as https://pypi.example/simple/',
+});
+
+/** Which names configure a package manager is said by `services/node/mirrors/settings.ts`. */
+const MirrorsYaml = strict({
+  mirrors: Type.Record(
+    Type.String({ pattern: '^[a-z][a-z0-9-]{0,30}$' }),
+    Type.Union([MirrorAddress, Type.Array(MirrorAddress, { minItems: 1 })], {
+      description: 'an address, or a list of the index and of where its files are',
+    }),
+    {
+      additionalProperties: false,
+      minProperties: 1,
+      title: 'mirrors are named by lower-case letters, digits and dashes: pypi, debian, npm',
+      description: 'addresses by name: {pypi: [https://pypi.example/simple/, https://files.example/]}',
+    },
+  ),
+});
+
 /** What a sandbox is created from. */
 export const SandboxSchema = strict({
   image: Type.Union([Type.String({ minLength: 1 }), ImageFromRow], {
@@ -49,7 +70,11 @@ export const SandboxSchema = strict({
   disk: Type.Optional(BytesUpTo),
   shm: Type.Optional(BytesUpTo),
   processes: Type.Optional(Type.Integer({ minimum: 16, description: 'a whole number from 16' })),
-  network: Type.Optional(Name),
+  network: Type.Optional(
+    Type.Union([Name, MirrorsYaml], {
+      description: 'none, a network class of the operator, or {mirrors: {pypi: ADDRESS, ...}}',
+    }),
+  ),
   run_as: Type.Optional(
     Type.Union([Type.Literal('user'), Type.Literal('root')], { description: 'user or root' }),
   ),

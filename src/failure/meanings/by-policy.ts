@@ -39,13 +39,13 @@ export const byPolicy: Readonly<Record<FailureCode, ByPolicy>> = {
     'If it starves sandboxd for longer than its call may last. Calls that wait behind its other calls do not count: sandboxd reports that it has them.',
   ),
   dependency_failed: marked(
-    'Witness: a probe of the backend by a gateway, from outside of the sandbox. Marked if that proves less: the rollout’s run makes most of the backend’s calls and may have overloaded it; no probe has been good for a day; or no probe could be made. A query’s broken database is sandboxd’s word, which no policy can write.',
+    'Witness: a probe of the backend by a gateway, from outside of the sandbox. Marked if that proves less: the rollout’s run makes most of the backend’s calls and may have overloaded it; no probe has been good for a day; or no probe could be made. A query’s broken database is sandboxd’s word, which no policy can write. Of package mirrors node is the witness: it counts failed requests and probes the mirror, and marks a run that makes most of the requests.',
   ),
   still_running: setting(
     'One call ends within a request. At most 48 run at once, and those beyond what a sandbox keeps room for (8 MiB, twice `output_bytes` each: 16 of the largest) wait for one another: keep three `timeout`s below the 36 minutes of four requests; `limits.grade` too.',
   ),
   grader_failed: marked(
-    'A command grader’s bad endings and a judge’s refusals are worth what `on_…` says. A discard is marked if files cannot be read, the grader does not start or does not end, processes cannot be killed, the sandbox is silent until the turn ends, or a judge fails or is silent: the policy may have caused it. A want of memory or processes counts as the policy’s, `on_broken`, only if the sandbox’s own account shows it. `limits.grade` must hold all of the grader’s timeouts.',
+    'A command grader’s bad endings and a judge’s refusals are worth what `on_…` says. A discard is marked if files cannot be read, the grader does not start or does not end, processes cannot be killed, the sandbox is silent until the turn ends, a request to a package mirror fails or is refused, or a judge fails or is silent: the policy may have caused it. A want of memory or processes counts as the policy’s, `on_broken`, only if the sandbox’s own account shows it. `limits.grade` must hold all of the grader’s timeouts.',
   ),
   rollout_unknown: setting(
     'Calls of tools that are not here and calls with wrong arguments count for nothing. A call with right arguments that the platform lists and does not send counts, such as one beyond the platform’s own budget: keep that above `limits.tool_calls`, or choose `unseen_calls: report`.',

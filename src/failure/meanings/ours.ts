@@ -88,7 +88,7 @@ export const lostState = {
   },
   dependency_failed: {
     means:
-      'A tool reported by an exit code of its `dependency` that its backend failed, and Corral’s own probe of that backend failed at the time of the call, or no probe could be made. Or the database of a tool with `index` could no longer be read. The policy saw a failure that is not part of its task.',
+      'A tool reported by an exit code of its `dependency` that its backend failed, and Corral’s own probe of that backend failed at the time of the call, or no probe could be made. Or the database of a tool with `index` could no longer be read. Or a [package mirror](environments/network.md#outages) failed a request of the sandbox while a command ran, and a probe of it too. The policy saw a failure that is not part of its task.',
     evidence:
       '`tool`, `exit_code`, and `said`: the end of its output. `probe`: its host; `probed`: how the probe failed, or why there was none. `doubt`: why the policy may have caused it, with `suspected: dependency`.',
     operator:
@@ -110,7 +110,7 @@ export const unfinished = {
 export const grading = {
   grader_failed: {
     means:
-      'The grader returned no finite number: it could not start, ended in a way that its environment discards, wrote something else, or its judge did not respond. After three failed turns the rollout is discarded.',
+      'The grader returned no finite number: it could not start, ended in a way that its environment discards, wrote something else, or its judge did not respond. Or a [package mirror](environments/network.md#outages) failed one of its requests, or the bounds of its sandbox refused one. After three failed turns the rollout is discarded.',
     evidence:
       'Depends on the grader: `score_file`, `errno`, or `judge` with `tries` and `reason`. `suspected`: `command` if the policy may have broken the grader, `answer` if its answer may have made the judge fail.',
     operator:

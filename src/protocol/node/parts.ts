@@ -83,6 +83,7 @@ export const TemplateBody = Type.Unsafe<Template>(
       diskApart: Type.Optional(Type.Literal(true)),
       processes: Amount,
       network: Type.String(),
+      mirrors: Type.Optional(Type.Record(Type.String(), Type.Array(Type.String(), { minItems: 1 }))),
       runAs: Type.Union([Type.Literal('user'), Type.Literal('root')]),
       uid: Type.Union([Type.Literal('separate'), Type.Literal('single')]),
       placement: PlacementBody,

@@ -1,3 +1,5 @@
+import type { MirrorCounts, MirrorDoubt } from './mirror-tally.ts';
+
 /**
  * What a gateway or controller says to sandboxd, and what comes back. Shared by both sides; no dependency, because
  * sandboxd ships into any image. Bodies are JSON but for files, which are raw bytes.
@@ -491,6 +493,8 @@ export type CallEvidence = {
   readonly memoryLackedBy?: 'sandbox' | 'machine' | 'unknown';
   /** The disk that the sandbox shares with others of its node was full while the call ran. */
   readonly nodeDiskFull?: true;
+  /** The counts of requests to package mirrors meanwhile; absent: there were none. */
+  readonly mirrors?: MirrorCounts & { readonly doubt: MirrorDoubt | null };
   /** Processes of the call that were still alive after the whole tree was killed. */
   readonly escapedProcesses: number;
   /** Processes of the call that went on in the background when it was answered. */

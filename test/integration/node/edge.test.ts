@@ -49,12 +49,15 @@ describe('a node whose sandboxes misbehave', () => {
         startConcurrency: 1,
         userNamespaces: 'auto',
         memoryPercent: 800,
+        privateAddresses: [],
+        mirrorBytes: 1,
         exitWithParent: false,
         logLevel: 'error',
       },
       clock: systemClock,
       log: silent,
       sandboxdArgv,
+      mirrorProxyProgram: 'none of these has mirrors',
       // None of these programs would pass it.
       trial: async () => undefined,
     });

@@ -51,6 +51,10 @@ describe('podFor', () => {
     [{ image: { kind: 'host' } } as const, /image: host is a folder of one machine/],
     [{ image: { kind: 'rootfs', path: '/srv/root' } } as const, /rootfs:\/srv\/root is a folder/],
     [{ data: [{ source: '/srv/corpus', target: '/corpus' }] }, /name an image that holds it/],
+    [
+      { network: 'mirrors', mirrors: { pypi: ['https://pypi.example/simple/'] } },
+      /mirrors: …} is not offered on a cluster/,
+    ],
     [{ network: 'internet' }, /network "internet" is not offered by this fleet; there is: none/],
   ])('refuses what no cluster has, and says what to write instead: %j', (given, sentence) => {
     expect(() => podFor(podRequest(given), podSettings())).toThrow(

@@ -1,6 +1,7 @@
 import type { V1Pod, V1PodSpec } from '@kubernetes/client-node';
 import { Failure } from '#src/failure/failure.ts';
 import type { NetworkClass, PodSettings } from '#src/model/cluster.ts';
+import type { Template } from '#src/model/environment.ts';
 import type { CreateRequest } from '#src/ports/sandbox-provider.ts';
 import { sandboxContainer } from './container.ts';
 import { injectSandboxd } from './injection.ts';
@@ -24,6 +25,7 @@ export function podFor(
 ): V1Pod {
   const { sandbox, template } = request;
   const users = usersOf(template, settings);
+  refuseMirrors(template);
   const network = networkClass(template.network, settings);
   const injected = injectSandboxd(settings, users, template);
   const placement = joinPlacement(settings.placement, template.placement);
@@ -59,6 +61,14 @@ export function podFor(
 
 /** Without a network no name can be looked up, and each try shall fail at once instead of after a resolver's patience. */
 const noNetwork: NetworkClass = { dnsPolicy: 'None', env: {}, egress: [] };
+
+/** A class of that name would let more through than the mirrors, or something else. */
+function refuseMirrors({ network, mirrors }: Template): void {
+  if (mirrors === undefined) return;
+  const sentence =
+    'network: {mirrors: …} is not offered on a cluster yet: let the operator define a network class that opens the mirrors and names them in its env';
+  throw new Failure('start_failed', sentence, { evidence: { network } });
+}
 
 /** Throws `start_failed` for a class that the operator did not define. */
 function networkClass(name: string, { networks }: Pick<PodSettings, 'networks'>): NetworkClass {
