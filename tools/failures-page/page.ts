@@ -23,28 +23,28 @@ export function failuresPage(): string {
 const head = [
   '# Failures',
   wrapped(
-    'Every way in which Corral can fail to give an answer, whose fault it is, what each face answers, and what to do. ' +
-      'One question decides the blame: **could the policy have caused it?** If so it is no failure but an answer, ' +
-      '`200`, and stands [at the end of this page](#the-models-own-answers-not-failures).',
+    'Every failure with its blame, its status on each face, and what to do. One question decides the blame: ' +
+      '**could the policy have caused it?** If so it is not a failure but an answer with status `200`, ' +
+      '[at the end of this page](#the-models-own-answers-not-failures).',
   ),
   '## From a failure to its cause',
   [
-    '1. The error body (the same on all faces; on the E2B face it is the member `error`, next to what its clients read) has `code`, `blame`, `message`, `admitted` (whether a command may have run), `retryable`, `tainted` and `evidence`.',
-    '2. `corral rollout ID` tells the rollout’s story call by call, whichever gateway is asked, also when Redis has forgotten it; what is missing of it is named.',
-    '3. `corral rollouts --verdict discard --code CODE` lists the others with the same code; `corral runs` counts by run.',
+    '1. The error body (on the E2B face the member `error`) has `code`, `blame`, `message`, `admitted` (whether a command may have run), `retryable`, `tainted` and `evidence`.',
+    '2. `corral rollout ID` prints the rollout call by call, from any gateway, also when Redis no longer has it; it names missing parts.',
+    '3. `corral rollouts --verdict discard --code CODE` lists others with the same code; `corral runs` counts by run.',
     '4. Over time: `corral_gateway_failures_total` by face, blame and code; `corral_verdicts_total` and `corral_calls_settled_total` also by environment.',
   ].join('\n'),
   wrapped(
-    'The fleet retries failures that may pass for as long as the request has time (540 s on the RFT face), before it ' +
-      'returns one. On the RFT face every failure is a 5xx: the platform sends it again at most 3 times and then ' +
-      'discards the rollout, and a 4xx would be shown to the model. A 503 that may be repeated says when in `retry-after`.',
+    'The fleet retries a retryable failure for the whole time of the request (540 s on the RFT face) before it returns it. ' +
+      'On the RFT face every failure is a 5xx: the platform retries at most 3 times and then discards the rollout, ' +
+      'and would show a 4xx to the model. A retryable 503 has `retry-after`.',
   ),
   '## All codes',
 ] as const;
 
 function codeTable(): string {
   const rows = sections.flatMap(({ codes }) => codes).map(rowOf);
-  return table(['code', 'blame', 'native', 'RFT', 'E2B', 'the same again', 'tainted'], rows);
+  return table(['code', 'blame', 'native', 'RFT', 'E2B', 'retryable', 'tainted'], rows);
 }
 
 function rowOf(code: FailureCode): readonly string[] {
@@ -60,15 +60,15 @@ function rowOf(code: FailureCode): readonly string[] {
   ];
 }
 
-/** The one code that is nobody's failure. */
+/** The one code that is not a failure. */
 const blameOf = (code: FailureCode, blame: string) => (code === 'still_running' ? '–' : blame);
 
 const again = { yes: 'yes', later: 'later', no: 'no' } as const satisfies Record<Retry, string>;
 
 const advice = {
-  yes: 'the same request may be sent again',
-  later: 'the same request may be sent again later',
-  no: 'no repeat helps',
+  yes: 'retryable',
+  later: 'retryable later',
+  no: 'final',
 } as const satisfies Record<Retry, string>;
 
 function sectionOf({ title, intro, codes }: Section): readonly string[] {
@@ -77,13 +77,9 @@ function sectionOf({ title, intro, codes }: Section): readonly string[] {
 
 function codePart(code: FailureCode): readonly string[] {
   const { blame, native, rft, e2b, retry, taints } = failureRow(code);
-  const answers = [
-    `native ${native}`,
-    `RFT ${rft}`,
-    `E2B ${e2b}`,
-    advice[retry],
-    ...(taints ? ['taints the rollout'] : []),
-  ];
+  const isOneStatus = native === rft && rft === e2b;
+  const statuses = isOneStatus ? `${native}` : `native ${native}, RFT ${rft}, E2B ${e2b}`;
+  const answers = [statuses, advice[retry], ...(taints ? ['taints the rollout'] : [])];
   const whose = code === 'still_running' ? 'not a failure' : `blame: ${blame}`;
   const { means, evidence, operator } = meanings[code];
   return [
@@ -101,7 +97,7 @@ function lossPart(): readonly string[] {
   return [
     '## Why a sandbox was lost',
     wrapped(
-      'The `cause` of [`sandbox_lost`](#sandbox_lost). A sandbox that is lost before its rollout’s first call is silently replaced.',
+      'The `cause` of [`sandbox_lost`](#sandbox_lost). A sandbox that is lost before its rollout’s first call is replaced silently.',
     ),
     meaningTable('cause', lossCauses),
   ];
@@ -111,10 +107,10 @@ function policyPart(): readonly string[] {
   return [
     '## Could the policy do it alone?',
     wrapped(
-      'A policy that can have its bad rollouts discarded need not learn anything else, and every failure above is a way to a discard. So this is asked of each: could it bring that about alone, by what it calls, runs or answers? A yes becomes an answer of the model’s own, `200`, so none stands here.',
+      'A policy that can have its bad rollouts discarded need not learn anything else. So for each failure: could the policy cause it alone, by what it calls, runs or answers? A yes becomes an answer with `200`, so this table has only the rest.',
     ),
     wrapped(
-      '“Marked”: it cannot be ruled out, so the discard is counted and marked `suspected`. If the share rises in one environment, a policy is learning it. “By a setting”: only if a setting of the environment, the trainer or the operator allows it.',
+      '“Marked”: it cannot be ruled out, so the discard is marked `suspected` and counted; a rising share in one environment is a policy that learns it. “By a setting”: only if a setting of the environment, the trainer or the operator allows it.',
     ),
     table(['code', 'alone', 'why'], Object.entries(byPolicy).map(policyRow)),
     wrapped('Of a lost sandbox, by its cause:'),
@@ -134,13 +130,13 @@ function modelPart(): readonly string[] {
   return [
     '## The model’s own: answers, not failures',
     wrapped(
-      'On every face these are answers with status `200`. The exception is `infrastructure_failure`: it appears in lists only, and the trainer gets one of the codes above. Every call settles once, with one of these outcomes:',
+      'On every face these are answers with status `200`, except `infrastructure_failure`, which appears only in lists. Every call settles once, with one of these outcomes:',
     ),
     table(
       ['outcome', 'what happened'],
       Object.entries(outcomes).map(([outcome, means]) => [`\`${outcome}\``, means]),
     ),
-    wrapped('Where the model did something wrong beyond an exit code, `code` says what:'),
+    wrapped('For a mistake of the model beyond an exit code, `code` says which:'),
     meaningTable('code', modelFailures),
   ];
 }

@@ -35,7 +35,11 @@ export const environmentFields: Readonly<Record<string, Field>> = {
     meaning: 'one amount, or `{limit, from}`: the size of `/dev/shm`, which counts within `memory`',
   },
   'sandbox.processes': { default: '`256`', meaning: 'processes and threads at once' },
-  'sandbox.network': { default: '`none`', meaning: '`none`, or a class that the operator defined' },
+  'sandbox.network': {
+    default: '`none`',
+    meaning:
+      '`none`, `{mirrors: {pypi: ADDRESS, …}}`, or a class that the operator defined. [Network](network.md)',
+  },
   'sandbox.run_as': {
     default: '`user`',
     meaning: '`user` or `root`',
