@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, vi } from 'vitest';
 import type { PartName } from '#cli/fleet/part-process.ts';
 import type { LocalSandbox } from '#cli/fleet/sandbox-list.ts';
@@ -33,6 +34,8 @@ export type FleetOfTestOptions = {
   readonly keepRecords?: boolean;
   /** Default: production's. */
   readonly timings?: Partial<Timings>;
+  /** What the operator allows, as YAML. Default: everything that is allowed without a policy. */
+  readonly policy?: string;
 };
 
 export { fleetFolders, sharedPayload, shellEnvironment };
@@ -43,11 +46,22 @@ export async function startFleetOfTest({
   files = {},
   keepRecords = false,
   timings = {},
+  policy,
 }: FleetOfTestOptions): Promise<FleetOfTest> {
   const { root, environmentsDir, stateDir } = await fleetFolders(environments, files);
   const { onEvent, killPart, stop } = partsOfFleet(stateDir);
   const remove = () => rm(root, { recursive: true, force: true });
-  const options = { environmentsDir, stateDir, payloadDir: sharedPayload, keepRecords, timings, onEvent };
+  const policyFile = join(root, 'policy.yaml');
+  if (policy !== undefined) await writeFile(policyFile, policy);
+  const options = {
+    environmentsDir,
+    stateDir,
+    payloadDir: sharedPayload,
+    keepRecords,
+    timings,
+    onEvent,
+    ...(policy !== undefined && { policyFile }),
+  };
   const fleet = await startFleet(options).catch((error: unknown) =>
     remove().then(() => Promise.reject(error)),
   );
