@@ -4,6 +4,8 @@ import SlowestFirst from './test/support/slowest-first.ts';
 /** Tests that break a cluster or bring images to its nodes; they need one that `infra/cluster` started. */
 const breaking = process.env['CORRAL_CLUSTER'] === undefined ? ['test/cluster/own/**'] : [];
 const exclude = [...configDefaults.exclude, ...breaking];
+/** Without `--all`, what CI has time for: rendering, an installation, and gateways rolled under load. */
+const long = process.env['CORRAL_CHART_TESTS'] === 'all' ? [] : ['test/chart/installed/long/**'];
 
 /** They mostly wait for the cluster, each in a namespace of its own, and break nothing but their own pods. */
 const peaceful = [
@@ -29,6 +31,46 @@ export default defineConfig({
           exclude: [...exclude, ...peaceful],
           maxWorkers: 1,
           sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'chart',
+          include: ['test/chart/**/*.test.ts'],
+          exclude: [...configDefaults.exclude, ...long],
+          globalSetup: ['test/chart/give-images.ts'],
+          // Releases share the cluster's two nodes, which hold one fleet and a burst.
+          maxWorkers: 1,
+          // An installation from nothing with everything that is pulled, started and asked on two cores; an upgrade and back is two.
+          testTimeout: 400_000,
+          hookTimeout: 240_000,
+          sequence: { groupOrder: 2 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'alerts',
+          include: ['test/alerts/**/*.test.ts'],
+          globalSetup: ['test/chart/give-images.ts'],
+          maxWorkers: 1,
+          // A fault, its alerts and their end; a lost node and an image that comes late are minutes on two cores.
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
+          sequence: { groupOrder: 3 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'release-cluster',
+          include: ['test/release/cluster/*.test.ts'],
+          // All use one registry, and the nodes hold one fleet.
+          maxWorkers: 1,
+          testTimeout: 400_000,
+          hookTimeout: 400_000,
+          sequence: { groupOrder: 4 },
         },
       },
     ],

@@ -11,8 +11,8 @@ const atOnce = (turn: number, workers: number) => ({
 
 /** Unit tests only compute: one more worker than cores would only import all modules once more. */
 const ofUnit = availableParallelism();
-/** A file of `whole` waits for two thirds of its time, so two cores play five at once. */
-const ofWhole = 5;
+/** A file of `whole` waits for two thirds of its time, so two cores play six at once. */
+const ofWhole = 6;
 
 export default defineConfig({
   test: {
@@ -51,6 +51,42 @@ export default defineConfig({
       },
       { extends: true, test: { name: 'deep', include: [...suites.deep.files], ...atOnce(2, 3) } },
       { extends: true, test: { name: 'clients', include: [...suites.clients.files], ...atOnce(3, 3) } },
+      {
+        extends: true,
+        test: {
+          name: 'docs',
+          include: [...suites.docs.files],
+          // VitePress builds the whole site, on two cores that others may use.
+          hookTimeout: 300_000,
+          ...atOnce(4, 2),
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'parity',
+          include: [...suites.parity.files],
+          globalSetup: ['test/parity/make-root-once.ts'],
+          // A container and a sandbox each: more at once do not end sooner on two cores, and probes wait for servers that they start.
+          maxConcurrency: 3,
+          // A probe of 90 s, with its patience, played twice.
+          testTimeout: 600_000,
+          hookTimeout: 300_000,
+          ...atOnce(5, 2),
+        },
+      },
+      // `test/release/main.ts` builds the release first, and names it in a variable.
+      {
+        extends: true,
+        test: {
+          name: 'release',
+          include: ['test/release/*.test.ts'],
+          // A second build from empty caches, and frameworks that are fetched.
+          testTimeout: 900_000,
+          hookTimeout: 600_000,
+          ...atOnce(6, 1),
+        },
+      },
     ],
     environment: 'node',
     sequence: { sequencer: SlowestFirst },

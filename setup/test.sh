@@ -32,12 +32,16 @@ case "${1:-}" in
     shift
     needs_root=yes
     kind=parity
-    set -- --config vitest.parity.config.ts "$@"
+    set -- --project parity "$@"
     ;;
   docs)
     shift
     kind=docs
-    set -- --config vitest.docs.config.ts "$@"
+    set -- --project docs "$@"
+    ;;
+  *)
+    # Words choose among these, and not among what needs a site, a root file system or a release.
+    set -- --project '!docs' --project '!parity' --project '!release' "$@"
     ;;
 esac
 

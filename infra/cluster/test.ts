@@ -11,7 +11,7 @@ import { describeError, exitCodeOf } from './describe-error.ts';
 import { requireRoot, startCluster } from './up.ts';
 
 /**
- * `npm run test:cluster`, `test:chart` and `test:alerts`, with vitest's own arguments: runs the suite of that configuration in
+ * `npm run test:cluster`, `test:chart` and `test:alerts`, with vitest's own arguments: runs the suite of that name in
  * the cluster that KUBECONFIG or CORRAL_CLUSTER names, or in one that is started for it and taken down after it. The last
  * line is the count, the exit code is vitest's. `--all`: also what takes too long for CI.
  */
@@ -21,12 +21,17 @@ const [suite = '', ...others] = process.argv.slice(2).filter((argument) => argum
 const all = process.argv.includes('--all');
 if (all) process.env['CORRAL_CHART_TESTS'] = 'all';
 
+/** What a suite is in `vitest.cluster.config.ts`, where it is not one project of its name. */
+const projectsOf: Readonly<Record<string, readonly string[]>> = { cluster: ['peaceful', 'alone'] };
+const projects = others.includes('--project') ? [] : (projectsOf[suite] ?? [suite]);
+
 const vitest = [
   process.execPath,
   join(root, 'node_modules/vitest/vitest.mjs'),
   'run',
   `--root=${root}`,
-  `--config=${join(root, suite)}`,
+  `--config=${join(root, 'vitest.cluster.config.ts')}`,
+  ...projects.map((project) => `--project=${project}`),
   '--reporter=default',
   `--reporter=${join(root, 'tools/count-reporter.ts')}`,
   ...others,
@@ -49,7 +54,7 @@ async function run(): Promise<number> {
   requireRoot();
   // A test starts a second cluster, with fake nodes, from inside this one, and another upgrades; nothing can be fetched there.
   await unlessInterrupted(ensurePrograms([...clusterPrograms, kwok], told), interrupted);
-  if (suite === 'vitest.cluster.config.ts') await unlessInterrupted(taskFiles(), interrupted);
+  if (suite === 'cluster') await unlessInterrupted(taskFiles(), interrupted);
   if (all) {
     told('images of the previous version');
     await unlessInterrupted(buildPreviousImages(), interrupted);

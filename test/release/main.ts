@@ -36,7 +36,7 @@ async function play(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<Co
 const vitest = [
   'node_modules/vitest/vitest.mjs',
   'run',
-  '--config=vitest.release.config.ts',
+  '--project=release',
   '--reporter=default',
   '--reporter=./tools/count-reporter.ts',
 ];
@@ -48,7 +48,7 @@ try {
   try {
     const played: Counts[] = [];
     if (!args.includes('--cluster-only')) played.push(await play([...vitest, ...others], env));
-    const onCluster = [join(repository, 'infra/cluster/test.ts'), 'vitest.release-cluster.config.ts'];
+    const onCluster = [join(repository, 'infra/cluster/test.ts'), 'release-cluster'];
     if (!args.includes('--no-cluster')) {
       say('images of the previous version');
       await buildPreviousImages();
