@@ -10,6 +10,7 @@ import { reasonsIn } from '#src/grading/told-why.ts';
 import { freshLeaves } from '#src/model/grader-leaves.ts';
 import type { Json } from '#src/model/grader.ts';
 import { requireAmounts } from '#src/protocol/native/requirements.ts';
+import { isAtOrBelow } from '#src/protocol/sandboxd/at-or-below.ts';
 import type { KeptArtifacts, KeptChanges } from '#src/ports/kept-rollouts.ts';
 import { CommandError } from '../command-error.ts';
 import { askNative, heldS, type HttpClient } from '../gateway/http-client.ts';
@@ -137,7 +138,7 @@ async function place(
   }
   const empty = names
     .map(surelyThere)
-    .filter((name) => name !== '' && !files.some(({ path: at }) => at === name || at.startsWith(`${name}/`)));
+    .filter((name) => name !== '' && !files.some(({ path: at }) => isAtOrBelow(at, name)));
   if (empty.length > 0) must(await exec(client, path, 'folders', ['mkdir', '-p', ...empty], 60));
 }
 

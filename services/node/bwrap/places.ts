@@ -3,6 +3,7 @@ import {
   gradersOwnRoot,
   payloadMountPoint,
 } from '#src/protocol/sandboxd/payload-layout.ts';
+import { isAtOrBelow } from '#src/protocol/sandboxd/at-or-below.ts';
 
 /** Where things are inside every sandbox. Part of what environments may rely on. */
 export const places = {
@@ -28,7 +29,7 @@ const reserved = ['/proc', '/dev', '/sys', payloadMountPoint, '/run'];
 const whole: ReadonlySet<string> = new Set(['/', places.workspace, places.temporary]);
 
 export function isReserved(target: string): boolean {
-  return whole.has(target) || reserved.some((place) => target === place || target.startsWith(`${place}/`));
+  return whole.has(target) || reserved.some((place) => isAtOrBelow(target, place));
 }
 
 /** The user whose id commands run under, and the grader's. Never ids of people on this host: nothing here is theirs. */

@@ -1,6 +1,7 @@
 import { lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Template } from '#src/model/environment.ts';
+import { isAtOrBelow } from '#src/protocol/sandboxd/at-or-below.ts';
 import { isReserved, places, type Users } from '../bwrap/places.ts';
 import type { ImageSettings } from '../image/read-image.ts';
 
@@ -63,13 +64,13 @@ export function isRoomFor(
   root: string | null,
 ): boolean {
   const taken = [...folders, ...data.map(({ target }) => target)];
-  return !taken.some((each) => isWithin(place, each)) && canHold(root, place);
+  return !taken.some((each) => isAtOrBelow(place, each)) && canHold(root, place);
 }
 
 /** Not inside a folder that every sandbox has. */
 export const isOutside = (home: string): boolean =>
   !isReserved(home) &&
-  ![places.workspace, places.temporary, places.keptTemporary].some((each) => isWithin(home, each));
+  ![places.workspace, places.temporary, places.keptTemporary].some((each) => isAtOrBelow(home, each));
 
 /** Whether every folder down to `place` is one or can be made: below a link or a file of the image nothing can be mounted. */
 function canHold(root: string | null, place: string): boolean {
@@ -133,5 +134,3 @@ function isSmall(home: string): boolean {
   }
   return true;
 }
-
-const isWithin = (inner: string, outer: string) => inner === outer || inner.startsWith(`${outer}/`);

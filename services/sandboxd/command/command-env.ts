@@ -1,5 +1,6 @@
 import { existsSync, readlinkSync, realpathSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { isAtOrBelow } from '#src/protocol/sandboxd/at-or-below.ts';
 import { realPathIn } from '#src/protocol/sandboxd/real-path-in.ts';
 import { packageVariablesIn } from '#src/protocol/sandboxd/package-variables.ts';
 import type { Config } from '../config.ts';
@@ -51,7 +52,9 @@ export function graderEnv(
     (entry): entry is [string, string] => entry[1] !== undefined && languageOnly.test(entry[0]),
   );
   const folders = (own['PATH'] ?? sanePath).split(':').map((each) => safeForGrader(each, config));
-  const path = folders.filter((each) => each !== null && ![...changed].some((other) => isBelow(each, other)));
+  const path = folders.filter(
+    (each) => each !== null && ![...changed].some((other) => isAtOrBelow(each, other)),
+  );
   return {
     ...packageVariablesIn(own),
     ...Object.fromEntries(kept),
@@ -71,17 +74,15 @@ function safeForGrader(folder: string, config: Config): string | null {
   if (graderRoot === null || !folder.startsWith('/')) return keptFromPolicy(folder, config);
   const real = realPathIn(graderRoot, folder, readlinkSync);
   if (real === null || !existsSync(`${graderRoot}${real}`)) return null;
-  if (openInGraderRoot.some((each) => isBelow(real, each))) return null;
+  if (openInGraderRoot.some((each) => isAtOrBelow(real, each))) return null;
   const isShared = [workspace, ...folders].some((each) =>
-    isBelow(real, realPathIn(graderRoot, each, readlinkSync) ?? each),
+    isAtOrBelow(real, realPathIn(graderRoot, each, readlinkSync) ?? each),
   );
   return isShared ? keptFromPolicy(real, config) : real;
 }
 
 /** What graders run as the policy writes there too, and it stays for the next turn. */
 const openInGraderRoot = ['/tmp', '/dev'];
-
-const isBelow = (path: string, folder: string) => path === folder || path.startsWith(`${folder}/`);
 
 type Whose = Pick<Config, 'userMode' | 'policyUid' | 'policyGid'>;
 

@@ -12,7 +12,8 @@ import {
 import { dirname, join, resolve } from 'node:path';
 import { type ReadEntry, TarError } from '#src/protocol/sandboxd/tar.ts';
 import { allows, rights, type Who } from '../programs/permissions.ts';
-import { type Comparable, type ComparedHere, comparableOf, isIn } from '../reading/comparable.ts';
+import { isAtOrBelow } from '#src/protocol/sandboxd/at-or-below.ts';
+import { type Comparable, type ComparedHere, comparableOf } from '../reading/comparable.ts';
 import { placeFile } from './tar-in.ts';
 
 export type ChangedFoldersRules = ComparedHere & { readonly policy: Who };
@@ -91,7 +92,7 @@ export class ChangedFolders {
 
   /** Throws unless the path lies below one of the folders, by folders alone, and may be changed. Returns whether the policy itself may. */
   #enter(path: string): boolean {
-    const root = this.#comparable.below.find((each) => path !== each && isIn(path, each));
+    const root = this.#comparable.below.find((each) => path !== each && isAtOrBelow(path, each));
     if (root === undefined || resolve(path) !== path) throw new TarError(`${path} leads out of the folders`);
     for (const each of [...foldersBetween(root, dirname(path)), path])
       if (each !== root && this.#comparable.isLeftOut(each)) throw neverBrought(each);

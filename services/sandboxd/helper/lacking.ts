@@ -1,5 +1,6 @@
 import { accessSync, constants, readFileSync, realpathSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { isAtOrBelow } from '#src/protocol/sandboxd/at-or-below.ts';
 import type { NeededFolder } from '#src/protocol/sandboxd/wire.ts';
 
 /** Reports as JSON which folders this user cannot use as needed: position in the list → errno of the kernel. */
@@ -28,7 +29,7 @@ function isReadOnlyMount(folder: string): boolean {
     .split('\n')
     .map((line) => line.split(' '))
     .map(([, , , , at = '', options = '']) => ({ at, options }))
-    .filter(({ at }) => at === '/' || path === at || path.startsWith(`${at}/`));
+    .filter(({ at }) => at === '/' || isAtOrBelow(path, at));
   // Of mounts at one place the last one counts.
   const nearest = mounts.findLast(({ at }) => mounts.every((other) => other.at.length <= at.length));
   return nearest?.options.split(',').includes('ro') ?? false;

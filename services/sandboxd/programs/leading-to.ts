@@ -1,7 +1,7 @@
 import { closeSync, openSync, readdirSync, readlinkSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { realPathIn } from '#src/protocol/sandboxd/real-path-in.ts';
-import { isIn } from '../reading/comparable.ts';
+import { isAtOrBelow } from '#src/protocol/sandboxd/at-or-below.ts';
 
 /*
  * Programs of the image that run what lies in other folders: by a link, or as a script whose interpreter is there.
@@ -16,7 +16,7 @@ export function leadsTo({ root, folders }: FoldersIn, program: string): boolean 
   const interpreter = real === null ? null : interpreterOf(`${root}${real}`);
   const realInterpreter = interpreter === null ? null : realPathIn(root, interpreter, readlinkSync);
   return [real, realInterpreter].some(
-    (each) => each !== null && [...folders].some((folder) => isIn(each, folder)),
+    (each) => each !== null && [...folders].some((folder) => isAtOrBelow(each, folder)),
   );
 }
 

@@ -1,4 +1,5 @@
 import { basename, resolve } from 'node:path';
+import { isAtOrBelow } from '#src/protocol/sandboxd/at-or-below.ts';
 import { matches } from '#src/protocol/sandboxd/path-pattern.ts';
 import { neverCompared } from '#src/protocol/sandboxd/never-compared.ts';
 import type { Compared } from '#src/protocol/sandboxd/wire.ts';
@@ -49,10 +50,10 @@ export type Comparable = {
 /** Throws `invalid_request` for folders that are never compared. */
 export function comparableOf({ workspace, homes, below, except }: ComparedHere): Comparable {
   const folders = below.map((each) => resolve(workspace, each));
-  const isHome = (path: string) => homes.some((each) => isIn(path, each));
-  const isOfWorkspace = (path: string) => isIn(path, workspace);
+  const isHome = (path: string) => homes.some((each) => isAtOrBelow(path, each));
+  const isOfWorkspace = (path: string) => isAtOrBelow(path, workspace);
   for (const folder of folders) {
-    if (folder === '/' || neverCompared.some((each) => isIn(folder, each)))
+    if (folder === '/' || neverCompared.some((each) => isAtOrBelow(folder, each)))
       throw notComparable(folder, 'programs or settings are there');
     if (isHome(folder) && !isOfWorkspace(folder)) throw notComparable(folder, 'it is in a home');
   }
@@ -66,18 +67,16 @@ export function comparableOf({ workspace, homes, below, except }: ComparedHere):
   const isLeftOut = (path: string): boolean => {
     const name = basename(path);
     if (names.some((each) => matches(each, name)) || isExcepted(path)) return true;
-    if (neverCompared.some((each) => isIn(path, each))) return true;
+    if (neverCompared.some((each) => isAtOrBelow(path, each))) return true;
     if (!isHome(path)) return false;
     // A home is full of settings that programs read; of the task's own folder in one they begin with a dot.
     return !isOfWorkspace(path) || (path.startsWith(`${workspace}/.`) && isHome(workspace));
   };
-  const alone = folders.filter((each) => !folders.some((other) => other !== each && isIn(each, other)));
+  const alone = folders.filter(
+    (each) => !folders.some((other) => other !== each && isAtOrBelow(each, other)),
+  );
   return { below: [...new Set(alone)], isLeftOut, isExcepted, leadsToExcepted };
 }
-
-/** The path itself or one below. */
-export const isIn = (path: string, folder: string): boolean =>
-  path === folder || path.startsWith(`${folder}/`);
 
 const stepsOf = (path: string): readonly string[] => path.replace(/\/$/, '').split('/');
 

@@ -7,6 +7,7 @@ import {
 } from '#src/model/environment.ts';
 import { chargesForRunning, freshLeaves, graderLeaves, isFresh } from '#src/model/grader-leaves.ts';
 import type { FreshGrading, Grader, WantedChanges } from '#src/model/grader.ts';
+import { isAtOrBelow } from '#src/protocol/sandboxd/at-or-below.ts';
 import { neverCompared } from '#src/protocol/sandboxd/never-compared.ts';
 import { maxChangedFiles } from '#src/protocol/sandboxd/wire.ts';
 import { digestOf } from '../digest.ts';
@@ -159,7 +160,7 @@ function changesOf(
 ): WantedChanges {
   const folders = below.map((each) => (each === '/' ? each : each.replace(/\/$/, '')));
   for (const folder of folders) {
-    const closed = neverCompared.find((each) => folder === each || folder.startsWith(`${each}/`));
+    const closed = neverCompared.find((each) => isAtOrBelow(folder, each));
     if (closed !== undefined) report([...place, 'below'], `names ${folder}: ${closed} has what graders run`);
     if (folder.startsWith('/') && command[0]?.startsWith(`${folder}/`) === true)
       report(

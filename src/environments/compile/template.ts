@@ -9,6 +9,7 @@ import {
 } from '#src/model/environment.ts';
 import type { AmountFields } from '#src/model/amounts.ts';
 import { itemFieldOf, placeholdersIn } from '#src/model/placeholder.ts';
+import { isAtOrBelow } from '#src/protocol/sandboxd/at-or-below.ts';
 import { graderMountPoint, payloadMountPoint } from '#src/protocol/sandboxd/payload-layout.ts';
 import { digestOf, textDigest } from '../digest.ts';
 import type { Folder } from '../files-read.ts';
@@ -203,7 +204,7 @@ export function compileFolders(
 ): { readonly folders?: readonly string[] } {
   for (const [index, folder] of folders.entries()) {
     const others = [...taken, ...data.map(({ target }) => target), ...folders.toSpliced(index, 1)];
-    const other = others.find((each) => isWithin(folder, each) || isWithin(each, folder));
+    const other = others.find((each) => isAtOrBelow(folder, each) || isAtOrBelow(each, folder));
     if (isPlain(folder) && other === undefined) continue;
     report(
       ['sandbox', 'folders', index],
@@ -214,5 +215,3 @@ export function compileFolders(
 }
 
 const isPlain = (folder: string) => posix.normalize(folder) === folder && !folder.endsWith('/');
-
-const isWithin = (inner: string, outer: string) => inner === outer || inner.startsWith(`${outer}/`);

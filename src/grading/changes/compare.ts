@@ -1,4 +1,5 @@
 import { posix } from 'node:path';
+import { isAtOrBelow } from '#src/protocol/sandboxd/at-or-below.ts';
 import { comparePaths } from '#src/protocol/sandboxd/compare-paths.ts';
 import { BadListing, type Listed } from './read-listing.ts';
 
@@ -210,5 +211,5 @@ export function staysInside(path: string, target: string, below: readonly string
   if (target.startsWith('/') && names.includes('..')) return false;
   const real = target.startsWith('/') ? posix.normalize(target) : posix.join(posix.dirname(path), target);
   const at = real.endsWith('/') && real !== '/' ? real.slice(0, -1) : real;
-  return below.some((folder) => at === folder || at.startsWith(`${folder}/`));
+  return below.some((folder) => isAtOrBelow(at, folder));
 }
