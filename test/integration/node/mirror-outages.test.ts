@@ -89,13 +89,14 @@ describe('the evidence of a command', () => {
     expect(await mirrorsOf(ask('cursed/'))).toMatchObject({ asked: 1, failed: 1, confirmed: 0 });
   });
 
-  test('says if its run makes most of the requests', async () => {
-    mirror.become('answers 503', '/simple/cursed/');
-    const answer = ask('cursed/', { times: 110 });
-    expect(await mirrorsOf(answer)).toMatchObject({
+  test('doubts an outage if its run makes most of the requests', async () => {
+    mirror.become('answers 503');
+    expect(await mirrorsOf(ask('toy/'))).toMatchObject({ confirmed: 1, doubt: null });
+    expect(await mirrorsOf(ask('toy/', { times: 110 }))).toMatchObject({
       asked: 110,
       failed: 110,
-      confirmed: 0,
+      confirmed: 110,
+      doubt: 'load',
     });
   });
 
