@@ -79,7 +79,7 @@ export const slowest = [
 
 /** Next to the code like unit tests, and not done within seconds: they make the gallery's data, fit policies, start Vitest. */
 const slowBesideCode = {
-  deep: ['gallery/generators.test.ts'],
+  deep: ['gallery/generators.test.ts', 'src/tools/cost-of-arguments.test.ts'],
   whole: [
     'demo/policies/policies.test.ts',
     'src/adapters/prometheus/large-fleet.test.ts',

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
 import { byPolicy, lossByPolicy } from './meanings/by-policy.ts';
+import { unmarkedWitness } from './meanings/unmarked-witness.ts';
+import { mayBeCommand, suspectedOf } from './verdict.ts';
 import { restsOnSandbox, saidBySandbox } from './witness.ts';
 
 test('what only a sandbox may have said is not called impossible for a policy in docs/failures.md', () => {
@@ -20,4 +22,15 @@ test('a cause that a provider reports is the sandbox’s word only if it said so
 test('a failure that is not known rests on nothing else', () => {
   for (const what of ['a code of a later version', undefined, 'constructor'])
     expect(restsOnSandbox(what, {})).toBe(true);
+});
+
+test('docs/failures.md names a witness for each discard that may have no mark, and for no other', () => {
+  const alwaysMarked = Object.keys(unmarkedWitness).filter(
+    (name) => unmarkedWitness[name as keyof typeof unmarkedWitness] === null,
+  );
+  const causes = Object.keys(mayBeCommand).filter(
+    (cause) => mayBeCommand[cause as keyof typeof mayBeCommand] === true,
+  );
+  expect(suspectedOf('outcome_unknown', null)).toBe('command');
+  expect(alwaysMarked.toSorted()).toEqual(['outcome_unknown', ...causes].toSorted());
 });

@@ -44,8 +44,8 @@ test.each([
   { why: 'one of another server is not ours to know', output_tools: [named('c', 'web_search')], unseen: [] },
   { why: 'one that names no tool may be ours', output_tools: [named('c')], unseen: ['c'] },
   { why: 'one without id matches none', output_tools: [named(undefined, 'shell')], unseen: ['without id'] },
-])('$why', ({ output_tools, unseen }) => {
-  expect(unseenCalls({ output_tools }, tools, recorded('a', 'b'))).toEqual(unseen);
+])('$why', async ({ output_tools, unseen }) => {
+  expect(await unseenCalls({ output_tools }, tools, recorded('a', 'b'))).toEqual(unseen);
 });
 
 test.each([
@@ -54,7 +54,20 @@ test.each([
   { why: 'with a missing argument nothing can have run', given: '{}', unseen: [] },
   { why: 'with text that is no JSON nothing can have run', given: 'ls', unseen: [] },
   { why: 'arguments that are not told say nothing', given: null, unseen: ['c'] },
-])('$why', ({ given, unseen }) => {
+])('$why', async ({ given, unseen }) => {
   const output_tools = [{ id: 'c', function: { name: 'shell', arguments: given } }];
-  expect(unseenCalls({ output_tools }, tools, [])).toEqual(unseen);
+  expect(await unseenCalls({ output_tools }, tools, [])).toEqual(unseen);
+});
+
+test('a sample that names eight unseen calls leaves other requests a turn after each', async () => {
+  const output_tools = Array.from({ length: 8 }, (_, index) => named(`c${index}`, 'shell'));
+  let turns = 0;
+  const counted = (): void => {
+    turns += 1;
+    if (turns < 1_000) next = setImmediate(counted);
+  };
+  let next = setImmediate(counted);
+  expect(await unseenCalls({ output_tools }, tools, [])).toHaveLength(8);
+  clearImmediate(next);
+  expect(turns).toBeGreaterThanOrEqual(8);
 });

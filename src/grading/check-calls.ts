@@ -1,3 +1,4 @@
+import { setImmediate as othersTurn } from 'node:timers/promises';
 import { refusal } from '../claiming/refusal.ts';
 import { asFailure, type Evidence, Failure } from '../failure/failure.ts';
 import { type CallId, isIdText } from '../model/ids.ts';
@@ -48,7 +49,7 @@ export async function checkNamedCalls(
   const named = namedCalls(readSample(work.sample)).length;
   if (named === 0 || rollout.verdict === 'scored') return 0;
   const recorded = await deps.calls.list(rollout.key);
-  const unseen = unseenCalls(readSample(work.sample), work.environment.tools, recorded);
+  const unseen = await unseenCalls(readSample(work.sample), work.environment.tools, recorded);
   if (unseen.length === 0) return 0;
   const adoptedAtMs = await deps.recovery.adoptedAtMs();
   if (mayReport(work, rollout, adoptedAtMs)) return unseen.length;
@@ -97,16 +98,20 @@ async function discard(
  * would have run nothing, whoever had it; a platform may answer it without us, and a model can make one whenever it
  * likes, so it counts for nothing: else it would be a way out of a bad rollout.
  */
-export function unseenCalls(
+export async function unseenCalls(
   sample: Sample,
   tools: Environment['tools'],
   recorded: readonly CallSummary[],
-): readonly string[] {
+): Promise<readonly string[]> {
   const seen = new Set<string>(recorded.map((summary) => summary.call));
-  return namedCalls(sample)
-    .filter((call) => isOurs(call, tools) && !isRefusable(call, tools))
-    .map(idOf)
-    .filter((id) => !seen.has(id));
+  const suspects = namedCalls(sample).filter((call) => isOurs(call, tools) && !seen.has(idOf(call)));
+  const unseen: string[] = [];
+  for (const call of suspects) {
+    if (!isRefusable(call, tools)) unseen.push(idOf(call));
+    // Checking the arguments of one call may take a moment, and a sample may name thousands: other requests go between them.
+    await othersTurn();
+  }
+  return unseen;
 }
 
 /** Arguments that are not told say nothing. */

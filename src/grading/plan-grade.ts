@@ -72,8 +72,8 @@ async function known(deps: ResolveDeps, caller: Caller, asked: GradeAsked): Prom
   if (record !== null) return opened(deps, await resolveRecord(deps, caller, record), record, asked.open);
   if (asked.open === null) throw unknown(caller, asked, 0);
   const fresh = await resolveRollout(deps, caller, asked.rollout, asked.open);
-  const calls = unseenCalls(readSample(asked.sample), fresh.environment.tools, []).length;
-  if (calls > 0) throw unknown(caller, asked, calls);
+  const unseen = await unseenCalls(readSample(asked.sample), fresh.environment.tools, []);
+  if (unseen.length > 0) throw unknown(caller, asked, unseen.length);
   return { ...fresh, record: null };
 }
 

@@ -1,8 +1,9 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { _, type ValidateFunction } from 'ajv';
+import { _, str, type ValidateFunction } from 'ajv';
 import canonicalize from 'canonicalize';
 import { RE2JS } from 're2js';
 import type { JsonSchema } from '../model/environment.ts';
+import { stepsKeyword, withSteps } from './schema-steps.ts';
 
 /*
  * The JSON schema of a tool's parameters. Its author wrote it, and the model chooses what it runs over, so no rule of it
@@ -18,15 +19,24 @@ export type Mistakes =
   | 'patterns on too much text'
   | 'too many steps';
 
-/** Patterns are for names, dates and ids. An engine without backtracking still takes up to 2 µs for a character. */
+/** Patterns are for names, dates and ids. An engine without backtracking still takes up to 35 ns for a character. */
 const mostMatchedCharacters = 65_536;
+/** What a match costs in addition to its characters. */
+const charactersOfAMatch = 8;
 
 /** A step is one schema on one value: 0.1 to 0.5 µs, so that a check takes at most 50 times what JSON.parse does. */
 const stepsOfEachValue = 1;
 /** A few values may have many alternatives. */
 const stepsOfEachCheck = 3_000;
 
-class TooManySteps extends Error {}
+class TooMuch extends Error {
+  readonly of: Extract<Mistakes, string>;
+
+  constructor(of: Extract<Mistakes, string>) {
+    super(of);
+    this.of = of;
+  }
+}
 
 /** Throws `Error` if it is not a schema, or has a pattern that cannot be run so. */
 export function compileSchema(schema: JsonSchema): SchemaCheck {
@@ -35,19 +45,24 @@ export function compileSchema(schema: JsonSchema): SchemaCheck {
     charactersLeft = mostMatchedCharacters;
     stepsLeft = stepsOfEachCheck + stepsOfEachValue * values;
     try {
-      if (validate(value)) return null;
+      return validate(value) ? null : (validate.errors ?? []);
     } catch (thrown) {
-      if (thrown instanceof TooManySteps) return 'too many steps';
+      if (thrown instanceof TooMuch) return thrown.of;
       throw thrown;
     }
-    return charactersLeft < 0 ? 'patterns on too much text' : (validate.errors ?? []);
   };
 }
 
+/** What a reference leads to is a function of its own, and ajv copies all mistakes found so far after each that failed. */
+const refers = (schema: JsonSchema): boolean =>
+  /"\$(?:ref|dynamicRef|recursiveRef)":/.test(JSON.stringify(schema));
+
 /** Compiled and forgotten by ajv: another version of an environment may use the same `$id`. */
 function compiled(schema: JsonSchema): ValidateFunction {
+  const ajv = refers(schema) ? ajvOfFirst : ajvOfAll;
   // ajv checks the schema itself, by the same keywords.
   stepsLeft = Infinity;
+  charactersLeft = Infinity;
   try {
     return ajv.compile(schema);
   } finally {
@@ -61,55 +76,8 @@ let stepsLeft = stepsOfEachCheck;
 
 function take(steps: number): true {
   stepsLeft -= steps;
-  if (stepsLeft < 0) throw new TooManySteps();
+  if (stepsLeft < 0) throw new TooMuch('too many steps');
   return true;
-}
-
-const stepsKeyword = 'corral:steps';
-/** Keywords whose value is a map of schemas, a list of them, or one. */
-const maps = new Set(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas']);
-const lists = new Set(['allOf', 'anyOf', 'oneOf', 'prefixItems']);
-const single = new Set([
-  'items',
-  'additionalItems',
-  'unevaluatedItems',
-  'contains',
-  'propertyNames',
-  'additionalProperties',
-  'unevaluatedProperties',
-  'not',
-  'if',
-  'then',
-  'else',
-]);
-
-/** The schema, and all schemas in it, with what each application of it costs. What is no schema ajv complains of. */
-function withSteps(schema: unknown, itself = 1): unknown {
-  if (typeof schema !== 'object' || schema === null || Array.isArray(schema)) return schema;
-  const counted = Object.entries(schema).map(([keyword, value]: [string, unknown]) => {
-    if (single.has(keyword)) return [keyword, withSteps(value)];
-    if (lists.has(keyword) && Array.isArray(value)) return [keyword, value.map((one) => withSteps(one, 0))];
-    if (maps.has(keyword) && typeof value === 'object' && value !== null)
-      return [
-        keyword,
-        Object.fromEntries(Object.entries(value).map(([name, one]) => [name, withSteps(one)])),
-      ];
-    return [keyword, value];
-  });
-  return { ...Object.fromEntries(counted), [stepsKeyword]: itself + stepsOf(schema) };
-}
-
-/** So many are looked for in the time of a step. */
-const namesOfAStep = 8;
-const notLookedFor = new Set(['enum', '$defs', 'definitions']);
-
-/** Of its alternatives, which may fail before they could count; and of names of fields and constants, which are looked for. */
-function stepsOf(schema: object): number {
-  return Object.entries(schema).reduce((sum, [keyword, value]: [string, unknown]) => {
-    if (notLookedFor.has(keyword) || typeof value !== 'object' || value === null) return sum;
-    const entries = Object.keys(value).length;
-    return sum + (lists.has(keyword) ? entries : Math.floor(entries / namesOfAStep));
-  }, 0);
 }
 
 const regExp = Object.assign(linearPattern, {
@@ -118,43 +86,93 @@ const regExp = Object.assign(linearPattern, {
 });
 
 // `strict: false`: authors may carry annotations of their own. `ownProperties`: every object inherits a `constructor`.
-const ajv = new Ajv2020({
-  strict: false,
-  strictNumbers: true,
-  allErrors: true,
-  ownProperties: true,
-  code: { regExp },
-});
-ajv.addKeyword({
-  keyword: stepsKeyword,
-  // The first of those that hold for values of every type: what fails ends a check.
-  before: 'const',
-  schemaType: 'number',
-  errors: false,
-  validate: (steps: number) => take(steps),
-});
-ajv.removeKeyword('uniqueItems');
-ajv.addKeyword({
-  keyword: 'uniqueItems',
-  type: 'array',
-  schemaType: 'boolean',
-  error: { message: 'must not hold the same item twice' },
-  validate: (unique: boolean, items: readonly unknown[]) =>
-    !unique || new Set(items.map(canonical)).size === items.length,
-});
-ajv.removeKeyword('enum');
-ajv.addKeyword({
-  keyword: 'enum',
-  schemaType: 'array',
-  error: {
-    message: 'must be one of the allowed values',
-    params: ({ schemaCode }) => _`{allowedValues: ${schemaCode}}`,
-  },
-  compile: (allowed: readonly unknown[]) => {
-    const texts = new Set(allowed.map((one) => canonicalize(one)));
-    return (value: unknown) => texts.has(canonical(value));
-  },
-});
+function createAjv(allErrors: boolean): Ajv2020 {
+  const ajv = new Ajv2020({
+    strict: false,
+    strictNumbers: true,
+    allErrors,
+    ownProperties: true,
+    code: { regExp },
+  });
+  ajv.addKeyword({
+    keyword: stepsKeyword,
+    // The first of those that hold for values of every type: what fails ends a check.
+    before: 'const',
+    schemaType: 'number',
+    errors: false,
+    validate: (steps: number) => take(steps),
+  });
+  ajv.removeKeyword('uniqueItems');
+  ajv.addKeyword({
+    keyword: 'uniqueItems',
+    type: 'array',
+    schemaType: 'boolean',
+    error: { message: 'must not hold the same item twice' },
+    validate: (unique: boolean, items: readonly unknown[]) =>
+      !unique || new Set(items.map(canonical)).size === items.length,
+  });
+  ajv.removeKeyword('enum');
+  ajv.addKeyword({
+    keyword: 'enum',
+    schemaType: 'array',
+    error: {
+      message: 'must be one of the allowed values',
+      params: ({ schemaCode }) => _`{allowedValues: ${schemaCode}}`,
+    },
+    compile: (allowed: readonly unknown[]) => {
+      const values = new Set(allowed);
+      const texts = new Set(allowed.filter(isComposed).map((one) => canonicalize(one)));
+      return (value: unknown) =>
+        isComposed(value) ? texts.size > 0 && texts.has(canonical(value)) : values.has(value);
+    },
+  });
+  requireNames(ajv, 'required');
+  requireNames(ajv, 'dependentRequired');
+  return ajv;
+}
+
+/** In place of ajv's own keyword, which reports every name. */
+function requireNames(ajv: Ajv2020, keyword: 'required' | 'dependentRequired'): void {
+  ajv.removeKeyword(keyword);
+  ajv.addKeyword({
+    keyword,
+    type: 'object',
+    error: {
+      message: ({ params }) => str`must have required property '${params['missingProperty']}'`,
+      params: ({ params }) => _`{missingProperty: ${params['missingProperty']}}`,
+    },
+    code: (context) => {
+      const find = context.gen.scopeValue('keyword', { ref: missing });
+      context.gen.forOf('name', _`${find}(${context.data}, ${context.schemaValue})`, (name) => {
+        context.setParams({ missingProperty: name });
+        context.error();
+      });
+    },
+  });
+}
+
+/** The model gets so many reasons. */
+const mostMissing = 3;
+
+type Needed = readonly string[] | Readonly<Record<string, readonly string[]>>;
+
+function missing(object: object, needed: Needed): readonly string[] {
+  const found: string[] = [];
+  for (const name of namesOf(object, needed)) {
+    if (!Object.hasOwn(object, name)) found.push(name);
+    if (found.length === mostMissing) break;
+  }
+  return found;
+}
+
+const isList = (needed: Needed): needed is readonly string[] => Array.isArray(needed);
+
+function namesOf(object: object, needed: Needed): readonly string[] {
+  if (isList(needed)) return needed;
+  return Object.keys(needed).flatMap((name) => (Object.hasOwn(object, name) ? (needed[name] ?? []) : []));
+}
+
+const isComposed = (value: unknown): boolean => typeof value === 'object' && value !== null;
 
 /** Equal values have equal texts. */
 function canonical(value: unknown): string | undefined {
@@ -177,8 +195,9 @@ function linearPattern(pattern: string): Linear {
     // By this ajv tells patterns apart.
     toString: () => String(known),
     test(text) {
-      charactersLeft -= text.length;
-      return charactersLeft >= 0 && compiled.matcher(text).find();
+      charactersLeft -= charactersOfAMatch + text.length;
+      if (charactersLeft < 0) throw new TooMuch('patterns on too much text');
+      return compiled.test(text);
     },
   };
 }
@@ -195,3 +214,7 @@ const notLinear = ({ source }: RegExp, reason: string): Error =>
   new Error(
     `the pattern ${source} cannot be matched in bounded time (${reason}); write it without look-around and back references`,
   );
+
+const ajvOfAll = createAjv(true);
+/** Stops at the first mistake. */
+const ajvOfFirst = createAjv(false);

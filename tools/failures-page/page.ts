@@ -1,5 +1,6 @@
 import { type FailureCode, failureRow, type Retry } from '#src/failure/codes.ts';
 import { byPolicy, type ByPolicy, lossByPolicy } from '#src/failure/meanings/by-policy.ts';
+import { type UnmarkedWitness, unmarkedWitness } from '#src/failure/meanings/unmarked-witness.ts';
 import { lossCauses } from '#src/failure/meanings/loss-causes.ts';
 import type { Meaning } from '#src/failure/meanings/meaning.ts';
 import { modelFailures, outcomes } from '#src/failure/meanings/models-own.ts';
@@ -115,8 +116,21 @@ function policyPart(): readonly string[] {
     table(['code', 'alone', 'why'], Object.entries(byPolicy).map(policyRow)),
     wrapped('Of a lost sandbox, by its cause:'),
     table(['cause', 'alone', 'why'], Object.entries(lossByPolicy).map(policyRow)),
+    '### Witness of a discard without a mark',
+    wrapped(
+      'A discard without a mark needs a witness whom the policy cannot make say so. If no such witness exists, every such discard is marked.',
+    ),
+    table(
+      ['cause or code', 'witness of a discard without a mark'],
+      Object.entries(unmarkedWitness).map(witnessRow),
+    ),
   ];
 }
+
+const witnessRow = ([name, witness]: [string, UnmarkedWitness]) => [
+  `\`${name}\``,
+  witness ?? 'none: always marked',
+];
 
 const policyRow = ([name, { alone, why }]: [string, ByPolicy]) => [`\`${name}\``, answered[alone], why];
 
