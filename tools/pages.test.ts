@@ -22,15 +22,30 @@ test('the comparison says of every alternative first what it does better', () =>
 // Pages whose tables are for look-up; older pages join as they are reworded.
 test.each([
   'README.md',
+  'clients/e2b.md',
+  'clients/harbor.md',
+  'clients/python.md',
+  'clients/typescript.md',
   'commands.md',
   'compare.md',
   'environments.md',
   'environments/data.md',
+  'environments/demands.md',
+  'environments/fields.md',
   'environments/graders.md',
   'environments/images.md',
+  'environments/network.md',
   'environments/tools.md',
+  'gallery.md',
   'install.md',
+  'load-tests.md',
   'managed-redis.md',
+  'proving.md',
+  'rates.md',
+  'recovery.md',
+  'study.md',
+  'traces.md',
+  'trainers.md',
 ])('no cell of a table in %s is above 160 characters', (page) => {
   const cells = [...read(page).matchAll(/^\|.*\|$/gm)].flatMap(([row]) => row.slice(2, -2).split(' | '));
   expect(cells.length).toBeGreaterThan(5);
