@@ -50,6 +50,13 @@ async function main({ tasks, roots, times }: Options): Promise<number> {
   const client = createHttpClient({ url: fleet.gatewayUrl, key: fleet.apiKey, run: 'strangers' });
   const rootOf = (name: string) => join(roots, name);
   const rows: Row[] = [];
+  const cleanUp = async () => {
+    await client.close();
+    await fleet.stop();
+    for (const folder of [work, root]) rmSync(folder, { recursive: true, force: true });
+  };
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.once(signal, () => void cleanUp().finally(() => process.exit(130)));
   try {
     for (const task of tasks) {
       for (let time = 0; time < times; time += 1) {
@@ -59,9 +66,7 @@ async function main({ tasks, roots, times }: Options): Promise<number> {
       }
     }
   } finally {
-    await client.close();
-    await fleet.stop();
-    for (const folder of [work, root]) rmSync(folder, { recursive: true, force: true });
+    await cleanUp();
   }
   console.log(formatTable(rows));
   return rows.some((row) => judge(row) === 'failed') || rows.every((row) => judge(row) !== 'passed') ? 1 : 0;

@@ -41,7 +41,10 @@ user = "dev"
 timeout_sec = 60
 `);
   mkdirSync(join(folder, 'environment'));
-  writeFileSync(join(folder, 'environment/docker-compose.yaml'), 'services: { main: {}, store: {} }');
+  writeFileSync(
+    join(folder, 'environment/docker-compose.yaml'),
+    'services: { main: { user: dev }, store: {} }',
+  );
   expect(readTask(folder).task?.requires).toEqual({
     folders: ['/logs', '/tests', '/solution'],
     workdir: '/app',
@@ -66,6 +69,14 @@ test.each([
   const { task, unmet } = readTask(folder);
   expect(task).toBeNull();
   expect(unmet).toMatchObject([{ requirement }]);
+});
+
+test('settings of the one container of a compose file are named', () => {
+  write('[environment]\ndocker_image = "a"\n');
+  mkdirSync(join(folder, 'environment'));
+  writeFileSync(join(folder, 'environment/docker-compose.yaml'), 'services: { main: { user: dev } }');
+  const wanted = 'the task sets user of its container in docker-compose.yaml';
+  expect(readTask(folder)).toMatchObject({ task: null, unmet: [{ requirement: 'services', wanted }] });
 });
 
 test.each([

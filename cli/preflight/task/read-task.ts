@@ -228,8 +228,9 @@ function* cannotBeHad(toml: TaskToml, environment: EnvironmentToml): Generator<U
 
 /** Corral applies none of them, so the task would fail for a reason that is not the policy's. */
 function composeSettings(folder: string): readonly UnmetRequirement[] {
-  const { settings } = readCompose(folder);
-  if (settings.length === 0) return [];
+  const { services, settings } = readCompose(folder);
+  // The fleet refuses several services, whatever is set of one.
+  if (services > 1 || settings.length === 0) return [];
   return [
     {
       requirement: 'services',

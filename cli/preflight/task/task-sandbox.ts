@@ -3,6 +3,7 @@ import { promisify } from 'node:util';
 import { Type } from 'typebox';
 import { maxWaitS } from '#src/protocol/native/parts.ts';
 import { CallAnswer } from '#src/protocol/native/calls.ts';
+import { CommandError } from '#cli/command-error.ts';
 import { askNative, type HttpClient } from '#cli/gateway/http-client.ts';
 import type { Task } from './read-task.ts';
 
@@ -46,7 +47,11 @@ export class TaskSandbox {
       item: { id: task.name, image: task.image },
       requires: task.requires,
     };
-    await askNative(client, { method: 'POST', path: '/v1/rollouts', body }, Type.Object({}));
+    await askNative(client, { method: 'POST', path: '/v1/rollouts', body }, Type.Object({})).catch(
+      (error: unknown) => {
+        throw inWordsOfTheTask(task, error);
+      },
+    );
     return new TaskSandbox(client, task, rolloutId);
   }
 
@@ -115,6 +120,15 @@ export class TaskSandbox {
   async close(): Promise<void> {
     await this.#client.send({ method: 'DELETE', path: this.#path }).catch(() => undefined);
   }
+}
+
+/** The gateway knows a row with an image; the person at the terminal knows the task's file. */
+function inWordsOfTheTask({ image }: Task, error: unknown): unknown {
+  if (!(error instanceof CommandError) || !error.message.includes(`says ${JSON.stringify(image)}`))
+    return error;
+  const what = `image: the task names the image ${image} as docker_image, but the fleet does not accept it`;
+  const fix = 'correct docker_image in [environment] of task.toml, or change the environment';
+  return new CommandError(`${what}: ${error.message}; ${fix}`, error.fault, fix, error);
 }
 
 const Running = Type.Object({ state: Type.Literal('running') });

@@ -52,7 +52,9 @@ export function imageSettings(
   const { home, ids, files } = findAccount(user, runAs, accounts);
   const named = { ...accounts, ...files };
   const ownIds = owners === null ? usualIds : unusedIds(owners, ids, named);
-  return { env, workdir, home, user: ids, ownIds, accounts: withOwnNames(named, ownIds) };
+  const own = { env, workdir, home, user: ids, ownIds };
+  // Commands that are root add accounts, and get the numbers that they get in a container.
+  return { ...own, accounts: runAs === 'root' ? files : withOwnNames(named, ownIds) };
 }
 
 /** An image without a configuration says nothing. */

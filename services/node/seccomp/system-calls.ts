@@ -18,7 +18,8 @@ export type SystemCall = {
  * Apache-2.0) as it is without capabilities, but: `name_to_handle_at` and `modify_ldt` are refused, which have been a
  * way out of the mount tree and into the kernel more than once and which no program here needs; `io_setup` is unknown,
  * whose number of requests the kernel counts for the whole machine, so that one sandbox could take them all;
- * `chroot` is allowed, which takes a capability that no command has, because sandboxd starts graders in a root of their own;
+ * `chroot` is allowed, which takes a capability that only sandboxd and root of a sandbox have: sandboxd starts graders in a root of their own, and
+ * services such as sshd confine themselves by it;
  * `socket`, `socketpair` take only the families that a machine without hardware has; and `fcntl`, `clone`, `setsockopt` and netlink sockets
  * follow the rules of every sandbox (`src/protocol/sandboxd/system-call-filter.ts`).
  */

@@ -156,8 +156,17 @@ describe('commands that are root of such a sandbox', () => {
       busybox stat -c %U /homes/dev/new; busybox rm -r /app/src; busybox mv /homes /house; busybox ls / /house/dev
       cd /app; git status -s; busybox cat /etc/hostname`;
     const folders = 'app bin dev etc house lib lib64 opt proc root run sys task tmp usr var workspace';
-    const words = `5 of root task /: ${folders} /house/dev: new notes D src/main.py ${inside.sandbox}`;
+    const words = `3 of root task /: ${folders} /house/dev: new notes D src/main.py ${inside.sandbox}`;
     expect((await said(inside, script)).split(/\s+/).join(' ')).toBe(words);
+    await inside.leave();
+  });
+
+  it('have the accounts of the image, and services confine themselves', async () => {
+    const inside = await enter({ runAs: 'root' });
+    const accounts = 'root:x:0:0::/root:/bin/sh\ndev:x:1000:1000::/homes/dev:/bin/sh';
+    expect(await said(inside, 'busybox cat /etc/passwd')).toBe(accounts);
+    const confined = 'busybox mkdir /jail; busybox cp /bin/busybox /jail; busybox chroot /jail /busybox ls /';
+    expect(await said(inside, confined)).toBe('busybox');
     await inside.leave();
   });
 });

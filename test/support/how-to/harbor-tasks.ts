@@ -34,6 +34,10 @@ export const refusedTasks: Readonly<Record<string, Difference & { readonly requi
   },
   'own-verifier': { toml: '[verifier]\nenvironment_mode = "separate"\n', requirement: 'services' },
   'dockerfile-only': { toml: '[environment]\nnetwork_mode = "no-network"\n', requirement: 'image' },
+  'other-registry': {
+    toml: '[environment]\ndocker_image = "registry.example.org/tb/task:1"\nnetwork_mode = "no-network"\n',
+    requirement: 'image',
+  },
   internet: {
     toml: '[environment]\ndocker_image = "IMAGE"\nnetwork_mode = "public"\n',
     requirement: 'network',

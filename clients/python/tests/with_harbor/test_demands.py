@@ -99,7 +99,7 @@ def test_each_verification_has_its_own_bound(folder: Path):
     assert bounds == [1200, 14]
 
 
-COMPOSE = "services:\n  main: {build: .}\n  db: {image: postgres}\n"
+COMPOSE = "services:\n  main: {build: ., environment: {A: b}}\n  db: {image: postgres}\n"
 
 
 @pytest.mark.parametrize(
@@ -136,6 +136,7 @@ def test_services_are_counted_in_the_compose_file_and_in_what_names_them(folder:
     (folder / "environment/docker-compose.yaml").write_text(COMPOSE)
     hook = '[[verifier.collect]]\ncommand = "true"\nservice = "cache"\n'
     assert demands(folder, IMAGE).requires["services"] == 2
+    assert not demands(folder, IMAGE).refusal
     assert demands(folder, IMAGE + hook).requires["services"] == 3
     (folder / "environment/docker-compose.yaml").write_text("services:\n  main: {build: .}\n")
     assert "services" not in demands(folder, IMAGE).requires

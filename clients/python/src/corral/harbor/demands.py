@@ -125,7 +125,8 @@ def _compose(task: AskedTask) -> RequirementsUnmet | None:
             fix="remove extra_docker_compose from the job",
         )
     settings = read_compose(task.folder).settings
-    if not settings:
+    # The fleet refuses several services, whatever is set of one.
+    if not settings or _services(task) > 1:
         return None
     return unmet(
         "services",
