@@ -10,7 +10,7 @@ const long = process.env['CORRAL_CHART_TESTS'] === 'all' ? [] : ['test/chart/ins
 /** They mostly wait for the cluster, each in a namespace of its own, and break nothing but their own pods. */
 const peaceful = [
   'test/cluster/{network-policies,operators-page,rbac}.test.ts',
-  'test/cluster/own/{data-on-pods,how-to,images-of-rows,preflight,provider-contract,role-of-controller,sandboxd-in-a-pod}.test.ts',
+  'test/cluster/own/{data-on-pods,how-to,images-of-rows,out-of-account,preflight,provider-contract,role-of-controller,sandboxd-in-a-pod}.test.ts',
   'test/cluster/own/failures/{emptied-redis,failing-starts,grader-sandbox,out-of-memory}.test.ts',
   'test/cluster/own/failures/{processes,rollouts,sandbox-ends,spent-quota}.test.ts',
 ];

@@ -9,6 +9,9 @@ export type SoakOptions = {
   readonly speed: number;
   readonly seed: string;
   readonly out: string;
+  /** Four hostile policies next to honest rollouts, in pods; `cluster` too. */
+  readonly hostile: boolean;
+  readonly cluster: boolean;
 };
 
 /** Reads the command line; prints help or a mistake and exits by itself. */
@@ -22,6 +25,8 @@ export function readOptions(argv: readonly string[]): SoakOptions {
     .option('--speed <n>', 'divides every time of the load model', above(0), 20)
     .option('--seed <text>', 'the same seed plays the same rollouts and draws the same faults', '1')
     .option('--out <folder>', 'where soak.json goes', 'out/soak')
+    .option('--cluster', 'with --hostile: sandboxes are pods of the test cluster', false)
+    .option('--hostile', 'with --cluster: four hostile policies next to the rollouts, no faults', false)
     .parse(argv, { from: 'user' })
     .opts<SoakOptions>();
 }

@@ -5,13 +5,27 @@ import { systemClock } from '#src/platform/clock.ts';
 import { systemRandom } from '#src/platform/random.ts';
 import { watchParts } from './fleet/part-watch.ts';
 import { startSoakFleet } from './fleet/soak-fleet.ts';
+import { soakInTestCluster } from './hostile/test-cluster.ts';
 import { readOptions, type SoakOptions } from './options.ts';
 import { reportLines } from './report/soak-report.ts';
 import { runSoak } from './run-soak.ts';
 import { isClean } from './trainer/verdict.ts';
 
 /** Exit codes: 0 all four zeros hold, 1 one does not, nothing was scored, or the soak could not run, 130 interrupted. */
-process.exitCode = (await main(readOptions(process.argv.slice(2)))) ? 0 : 1;
+process.exitCode = await codeOf(process.argv.slice(2));
+
+async function codeOf(args: readonly string[]): Promise<number> {
+  const options = readOptions(args);
+  if (options.hostile !== options.cluster) {
+    say('--cluster and --hostile go together: only pods are played with hostile policies.');
+    return 1;
+  }
+  if (!options.hostile) return (await main(options)) ? 0 : 1;
+  if (!process.env['KUBECONFIG']) return soakInTestCluster(args);
+  // Loaded only here: the client of clusters costs most of a second.
+  const { hostileSoak } = await import('./hostile/hostile-soak.ts');
+  return (await hostileSoak(options)) ? 0 : 1;
+}
 
 async function main(options: SoakOptions): Promise<boolean> {
   const startMs = systemClock.monotonicMs();

@@ -91,9 +91,11 @@ missing_compilers() {
 missing_for_cluster() {
   missing_for_tasks
   busybox_is_static || echo busybox-static
-  for program in runc nft iptables ip conntrack ethtool socat openssl curl; do
+  for program in runc nft iptables ip conntrack ethtool socat openssl curl gcc pkg-config; do
     command -v "$program" >/dev/null || package_of "$program"
   done
+  # A newer runc is built with it.
+  [ -e /usr/include/seccomp.h ] || echo libseccomp-dev
 }
 
 # What runs a container as Docker does, and what makes the root file system that a sandbox and a container share.

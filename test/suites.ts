@@ -43,6 +43,7 @@ export const sharingOneFleet = [
 export const slowest = [
   'test/cluster/own/how-to.test.ts',
   'test/cluster/own/failures/failing-starts.test.ts',
+  'test/cluster/own/failures/neighbors-disk.test.ts',
   'test/cluster/own/data-on-pods.test.ts',
   'test/cluster/own/sandboxd-in-a-pod.test.ts',
   'test/simulation/planted-bugs.test.ts',

@@ -20,9 +20,9 @@ const ownIds = '0 165536 65536';
 test.each([
   ['a pod of a plain node', inPod, /disk below \/workspace \(100 GiB\), \/ \(100 GiB\).*128 inotify/],
   ['volumes with a quota', { ...inPod, disks: quota }, /^the user ids of the node/],
-  ['user namespaces', { ...inPod, uidMap: ownIds }, /^the disk below[^;]*discards; next/],
+  ['user namespaces', { ...inPod, uidMap: ownIds }, /^the disk below[^;]*discards; all 128 inotify/],
   ['version 1 of control groups', { ...inPod, cgroupVersion: 1 }, /memory of connections/],
-  ['both', { ...inPod, disks: quota, uidMap: ownIds }, /^nothing that a neighbor could take/],
+  ['both', { ...inPod, disks: quota, uidMap: ownIds }, /^all 128 inotify instances[^;]*; next/],
   ['one machine', { ...inPod, largestFileBytes: null, uidMap: ownIds }, /^nothing/],
 ])('what a sandbox shares with its machine: %s', (_what, found, expected) => {
   expect(describeShared(found)).toMatch(expected);

@@ -58,7 +58,9 @@ const gibibyte = 1024 ** 3;
 const allIds = '0 0 4294967295';
 
 export function describeShared(found: Shared): string {
-  const parts = [sharedDisk(found), sharedIds(found), sharedSockets(found)].filter((part) => part !== null);
+  const parts = [sharedDisk, sharedIds, sharedWatches, sharedSockets]
+    .map((share) => share(found))
+    .filter((part) => part !== null);
   if (parts.length === 0) return 'nothing that a neighbor could take: its disk and its user ids are its own';
   return `${parts.join('; ')}; next: see "What only a better node prevents" in docs/operators.md`;
 }
@@ -71,10 +73,14 @@ function sharedDisk({ disks, largestFileBytes }: Shared): string | null {
   return `the disk below ${sizes.join(', ')}, which has no quota: one that fills it makes the others discards`;
 }
 
-const sharedIds = ({ uidMap, inotifyInstances }: Shared): string | null =>
-  uidMap === allIds
-    ? `the user ids of the node: one can take all ${inotifyInstances} inotify instances of user 1000`
-    : null;
+const sharedIds = ({ uidMap }: Shared): string | null =>
+  uidMap === allIds ? 'the user ids of the node, with keys and pending signals of user 1000' : null;
+
+/** In pods also with ids of their own: the kernel counts them for the runtime's root, too. One machine's sandboxes have one each. */
+const sharedWatches = ({ largestFileBytes, inotifyInstances }: Shared): string | null =>
+  largestFileBytes === null
+    ? null
+    : `all ${inotifyInstances} inotify instances that the node grants to a user`;
 
 /** Without own ids it is a pod; on one machine `limit-sockets` bounds them. */
 const sharedSockets = ({ uidMap, cgroupVersion }: Shared): string | null =>

@@ -14,7 +14,7 @@ import { containerdOf, kubeletOf, startContainerd, startKubelet, writeNodeFiles 
 import type { NodePlan } from './plan.ts';
 
 /** What is wanted of a node that a test adds to a running cluster. */
-export type SpecialWish = Pick<SpecialNode, 'taint'> & {
+export type SpecialWish = Pick<SpecialNode, 'taint' | 'hasNewRunc'> & {
   /** Of its own disk, a file that is mounted as ext4; null: it shares the machine's. */
   readonly diskBytes: number | null;
   /** Archives of images to give to it, in addition to the built-in ones. */
@@ -40,11 +40,16 @@ export async function addSpecialNode(cluster: Cluster, wish: SpecialWish): Promi
   }
 }
 
-async function start(cluster: Cluster, node: NodePlan, { taint, diskBytes, images }: SpecialWish) {
+async function start(cluster: Cluster, node: NodePlan, wish: SpecialWish) {
+  const { taint, diskBytes, hasNewRunc, images } = wish;
   await mkdir(node.folder);
   if (diskBytes !== null) await mountDisk(node, diskBytes);
   await Promise.all([makeNodeCertificate(cluster, node), joinNode(cluster, node)]);
-  await writeNodeFiles(cluster, node, cluster.programs, { taint, hasOwnDisk: diskBytes !== null });
+  await writeNodeFiles(cluster, node, cluster.programs, {
+    taint,
+    hasOwnDisk: diskBytes !== null,
+    hasNewRunc,
+  });
   await startContainerd(cluster, node, cluster.programs);
   const builtIn = await makeBuiltInImages(join(cluster.folder, 'images'));
   await importImages(cluster, node, [...builtIn, ...images]);

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { buildPreviousImages } from '../images/previous.ts';
 import { taskFiles } from '../images/tasks/task-files.ts';
 import { ensurePrograms } from './binaries/cache.ts';
-import { clusterPrograms, kwok } from './binaries/programs.ts';
+import { clusterPrograms, kwok, newRunc } from './binaries/programs.ts';
 import { takeDown } from './down.ts';
 import { openCluster } from './cluster-file.ts';
 import { clusterVariable, runAttached, runInCluster } from './enter.ts';
@@ -52,8 +52,8 @@ async function main(): Promise<number> {
 async function run(): Promise<number> {
   if (process.env['KUBECONFIG']) return runAttached(vitest, process.env, interrupted);
   requireRoot();
-  // A test starts a second cluster, with fake nodes, from inside this one, and another upgrades; nothing can be fetched there.
-  await unlessInterrupted(ensurePrograms([...clusterPrograms, kwok], told), interrupted);
+  // A test starts a second cluster, with fake nodes, from inside this one, others add a node or upgrade; nothing can be fetched there.
+  await unlessInterrupted(ensurePrograms([...clusterPrograms, kwok, newRunc], told), interrupted);
   if (suite === 'cluster') await unlessInterrupted(taskFiles(), interrupted);
   if (all) {
     told('images of the previous version');

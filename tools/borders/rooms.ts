@@ -336,7 +336,12 @@ export const rooms: readonly Room[] = [
       'demo/command/',
       // What a fleet tells of its own starts.
       'demo/fleet/fleet-view.ts',
+      'demo/fleet/namespace.ts',
       'demo/seeded-random.ts',
+      // A hostile soak is played in the test cluster.
+      'infra/cluster/',
+      'infra/images/',
+      'src/protocol/sandboxd/payload-layout.ts',
       'src/platform/',
       'src/model/',
       'src/ports/',

@@ -23,14 +23,18 @@ export type Build = {
   readonly module: string;
   readonly package: string;
   readonly linkerFlags: string;
+  readonly needsSeccomp?: true;
   readonly output: string;
 };
 
 /** Builds one program, at low priority and with two compilers at a time, so that the machine stays of use. */
-export async function goBuild({ module, package: name, linkerFlags, output }: Build): Promise<void> {
-  const flags = ['-mod=readonly', '-trimpath', '-buildvcs=false', '-p=2', '-ldflags', linkerFlags];
+export async function goBuild(build: Build): Promise<void> {
+  const { module, package: name, linkerFlags, needsSeccomp, output } = build;
+  const tags = needsSeccomp === true ? ['-tags', 'seccomp'] : [];
+  const env = { ...goEnvironment(), ...(needsSeccomp === true ? { CGO_ENABLED: '1' } : {}) };
+  const flags = ['-mod=readonly', '-trimpath', '-buildvcs=false', '-p=2', ...tags, '-ldflags', linkerFlags];
   const argv = ['nice', '-n', '10', 'go', 'build', ...flags, '-o', output, name];
-  await run(argv, { cwd: moduleFolder(module), env: goEnvironment(), timeoutMs: buildTimeoutMs });
+  await run(argv, { cwd: moduleFolder(module), env, timeoutMs: buildTimeoutMs });
 }
 
 /** The folder of a dependency's source, which is fetched if it must be. */

@@ -1,8 +1,10 @@
 /** A program that is built from a Go module pinned in `../go/MODULE/go.mod`. */
 export type Program = {
   readonly name: string;
-  readonly module: 'kubernetes' | 'containerd' | 'kwok' | 'cni' | 'helm' | 'coredns';
+  readonly module: 'kubernetes' | 'containerd' | 'kwok' | 'cni' | 'helm' | 'coredns' | 'runc';
   readonly package: string;
+  /** It is linked with libseccomp, and so needs a C compiler. */
+  readonly needsSeccomp?: true;
   /** What to tell whoever waits for its first build, measured on two cores; shared packages are built once. */
   readonly firstBuild: string;
 };
@@ -60,6 +62,15 @@ export const kwok: Program = {
   module: 'kwok',
   package: 'sigs.k8s.io/kwok/cmd/kwok',
   firstBuild: 'about a minute',
+};
+
+/** Debian's gives no pod user ids of its own. Not named `runc`: containerd looks for that name in this folder first. */
+export const newRunc: Program = {
+  name: 'new-runc',
+  module: 'runc',
+  package: 'github.com/opencontainers/runc',
+  firstBuild: 'under a minute',
+  needsSeccomp: true,
 };
 
 /** Kubernetes says its version only if the linker is told; it is the one that go.mod pins. */

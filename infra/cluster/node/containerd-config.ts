@@ -7,6 +7,8 @@ export type ContainerdSettings = {
   readonly programs: string;
   /** False where nobody may lower an out-of-memory score: runc would refuse to start anything. */
   readonly mayLowerOomScore: boolean;
+  /** The runtime's program; not given: the `runc` of the PATH. */
+  readonly runc?: string;
 };
 
 /**
@@ -59,7 +61,7 @@ ${runtime}.containerd.runtimes.runc]
 ${runtime}.containerd.runtimes.runc.options]
   SystemdCgroup = false
   Root = ${inNode('runc')}
-`;
+${settings.runc === undefined ? '' : `  BinaryName = ${text(settings.runc)}\n`}`;
 }
 
 /** A TOML string; JSON's escapes are TOML's too. */

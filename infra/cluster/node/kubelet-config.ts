@@ -9,6 +9,8 @@ export type SpecialNode = {
   readonly taint: string;
   /** It has a disk of its own, and evicts pods as the kubelet is shipped. */
   readonly hasOwnDisk: boolean;
+  /** Its pods can have user ids of their own. */
+  readonly hasNewRunc: boolean;
 };
 
 /** The kubelet's configuration file. JSON, which is YAML too. */

@@ -2,6 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeControlGroup, ownProcesses } from '../machine/control-groups.ts';
 import { livingDaemon, startDaemon } from '../machine/daemon.ts';
+import { newRunc } from '../binaries/programs.ts';
 import { inNamespace } from '../machine/namespace.ts';
 import { run } from '../machine/run.ts';
 import { until } from '../machine/until.ts';
@@ -27,7 +28,11 @@ export async function writeNodeFiles(
   special?: SpecialNode,
 ): Promise<void> {
   await mkdir(join(node.folder, 'cni'), { recursive: true });
-  const settings = { programs, mayLowerOomScore: await mayLowerOomScore() };
+  const settings = {
+    programs,
+    mayLowerOomScore: await mayLowerOomScore(),
+    ...(special?.hasNewRunc === true ? { runc: join(programs, newRunc.name) } : {}),
+  };
   await Promise.all([
     writeFile(join(node.folder, 'containerd.toml'), containerdConfig(node, settings)),
     writeFile(join(node.folder, 'kubelet.yaml'), kubeletConfig(plan, node, special)),

@@ -42,7 +42,12 @@ let joined: JoinedNode;
 beforeAll(async () => {
   const cluster = await clusterOfTest();
   const { archive } = await buildImage('bare');
-  joined = await addSpecialNode(cluster, { taint, diskBytes: 1.5 * gibibyte, images: [archive] });
+  joined = await addSpecialNode(cluster, {
+    taint,
+    diskBytes: 1.5 * gibibyte,
+    hasNewRunc: false,
+    images: [archive],
+  });
   const place = `node_selector: { kubernetes.io/hostname: ${joined.node.name} }, tolerations: [{ key: ${taint} }]`;
   const small = podEnvironment('small', {
     sandbox: `image: "corral.local/bare:dev", ${podResources}, ${place}`,

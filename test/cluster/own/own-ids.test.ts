@@ -1,0 +1,59 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Cluster, kubectl } from '#infra/cluster/api.ts';
+import { addSpecialNode, type JoinedNode } from '#infra/cluster/special-node.ts';
+import { buildImage } from '#infra/images/build.ts';
+import { imageNames } from '#infra/images/catalogue.ts';
+import { anyPlace } from '#src/model/environment.ts';
+import { clusterOfTest } from '#test/support/cluster.ts';
+import { startPodSandbox } from '#test/support/pod-sandbox.ts';
+
+/*
+ * Pods with user ids of their own (`hostUsers: false`), on a node whose runtime can. They do not separate inotify instances: the kernel
+ * charges those of a user namespace to who made it as well, and that is the runtime's root for every pod.
+ */
+
+const taint = 'example.com/own-ids';
+
+let cluster: Cluster;
+let joined: JoinedNode;
+beforeAll(async () => {
+  cluster = await clusterOfTest();
+  const archives = [await buildImage('bare'), await buildImage('sandboxd')].map(({ archive }) => archive);
+  joined = await addSpecialNode(cluster, { taint, diskBytes: null, hasNewRunc: true, images: archives });
+});
+afterAll(() => joined?.[Symbol.asyncDispose]());
+
+const start = (given: object, sandboxd?: object) => {
+  const placement = {
+    ...anyPlace,
+    nodeSelector: { 'kubernetes.io/hostname': joined.node.name },
+    tolerations: [{ key: taint, operator: 'Exists' as const, value: null, effect: null }],
+  };
+  const image = { kind: 'image', reference: imageNames.bare } as const;
+  return startPodSandbox(cluster, { image, placement, ...given }, { hostUsers: 'require', ...sandboxd });
+};
+
+test('the node says that it can', async () => {
+  const path = 'jsonpath={.status.runtimeHandlers[?(@.name=="")].features.userNamespaces}';
+  expect(await kubectl(cluster, ['get', 'node', joined.node.name, '--output', path])).toBe('true');
+});
+
+const copied = { sandboxd: { kind: 'init_container', image: imageNames.sandboxd } };
+const mounted = { sandboxd: { kind: 'image_volume', image: imageNames.sandboxd } };
+
+test.each([
+  ['two ids', {}, '1000', {}],
+  ['one id', { uid: 'single' }, '1000', {}],
+  ['root', { runAs: 'root' }, '0', {}],
+  ['a payload that is copied', {}, '1000', copied],
+  ['a payload that is an image volume', {}, '1000', mounted],
+])('a sandbox with %s has user ids of its own, and works', async (_, given, uid, sandboxd) => {
+  await using sandbox = await start(given, sandboxd);
+  await using other = await start(given, sandboxd);
+  const map = async (each: typeof sandbox) =>
+    /^ {1,20}0 {1,20}(\d{1,10}) {1,20}65536$/m.exec(await each.sh('cat /proc/self/uid_map'))?.[1];
+  const [first, second] = [await map(sandbox), await map(other)];
+  expect(Number(first)).toBeGreaterThan(0);
+  expect(second).not.toBe(first);
+  expect(await sandbox.sh('id -u; echo written > file && cat file')).toBe(`${uid}\nwritten\n`);
+});
