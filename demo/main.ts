@@ -37,7 +37,9 @@ async function main(options: DemoOptions): Promise<boolean> {
       const warm = await warmPool(fleet, options.pool, systemClock);
       say(`${warm} sandboxes are warm. ${options.tasks} tasks × ${options.copies} copies begin now.\n`);
       const world = { clock: systemClock, random: systemRandom, out: process.stdout };
-      return runDemo(options, tasks.slice(0, options.tasks), fleet, world);
+      const isHeld = await runDemo(options, tasks.slice(0, options.tasks), fleet, world);
+      if (options.keep) await untilInterrupted(fleet);
+      return isHeld;
     });
   } catch (error) {
     say(error instanceof Error ? `The demo could not run: ${error.message}` : String(error));
@@ -45,8 +47,16 @@ async function main(options: DemoOptions): Promise<boolean> {
   }
 }
 
-async function startOf({ provider, pool, image }: DemoOptions): Promise<DemoFleet> {
-  if (provider === 'local') return startDemoFleet(pool, tell);
+/** Ctrl-C ends the fleet and this process; see `untilEnd`. */
+function untilInterrupted({ gatewayUrl, apiKey, consoleUrl }: DemoFleet): Promise<never> {
+  say(`\nThe fleet stays up until Ctrl-C.\ngateway  ${gatewayUrl}\nkey      ${apiKey}`);
+  if (consoleUrl !== null)
+    say(`console  ${consoleUrl}   (logs in once, soon after the start; later log in with the key)`);
+  return new Promise(() => undefined);
+}
+
+async function startOf({ provider, pool, image, keep }: DemoOptions): Promise<DemoFleet> {
+  if (provider === 'local') return startDemoFleet(pool, tell, keep);
   // Loaded only here: the client of clusters costs most of a second.
   const { startDemoFleetOnCluster } = await import('./fleet/on-cluster.ts');
   return startDemoFleetOnCluster({ minReady: pool, image, random: systemRandom, onEvent: tell });

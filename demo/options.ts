@@ -17,6 +17,8 @@ export type DemoOptions = {
   readonly kill: number;
   readonly seed: string;
   readonly out: string;
+  /** The fleet and its console stay until Ctrl-C. */
+  readonly keep: boolean;
 };
 
 /** Reads the command line; prints help or a mistake and exits by itself. */
@@ -38,6 +40,7 @@ export function readOptions(argv: readonly string[]): DemoOptions {
     .option('--kill <n>', 'sandboxes to kill while they work', wholeFrom(0), 3)
     .option('--seed <text>', 'the same seed plays the same rollouts', '1')
     .option('--out <folder>', 'where the report goes', 'out/demo')
+    .option('--keep', 'leave the fleet and its console up until Ctrl-C', false)
     .parse(argv, { from: 'user' });
   return command.opts<DemoOptions>();
 }

@@ -49,7 +49,7 @@ missing_packages() {
     tests) missing_for_tests ;;
     cluster) missing_for_cluster ;;
     parity) missing_for_parity ;;
-    # The site is looked at in a browser.
+    # The site and the console are looked at in a browser.
     docs) command -v chromium >/dev/null || echo chromium ;;
     release) missing_for_release ;;
     release-tests) missing_for_release && missing_for_release_tests ;;

@@ -1,5 +1,5 @@
 #!/bin/sh
-# test.sh [unit|whole|deep|parity|docs] [vitest arguments…]: sets up, then runs the tests of a suite (test/suites.ts); the last line is the
+# test.sh [unit|whole|deep|parity|docs|console] [vitest arguments…]: sets up, then runs the tests of a suite (test/suites.ts); the last line is the
 # count, the exit code is vitest's. Without a suite: what the arguments name, of all of them, or `unit` and `whole`.
 set -eu
 cd "$(dirname "$0")/.."
@@ -33,6 +33,11 @@ case "${1:-}" in
     needs_root=yes
     kind=parity
     set -- --project parity "$@"
+    ;;
+  console)
+    shift
+    kind=docs
+    set -- --config vitest.console.config.ts "$@"
     ;;
   docs)
     shift

@@ -89,6 +89,7 @@ const slowBesideCode = {
 };
 
 const docs = 'test/docs/**/*.test.ts';
+const inBrowser = 'test/console/**/*.test.ts';
 const parity = 'test/parity/**/*.test.ts';
 const ofClients = 'test/clients/**/*.test.ts';
 const release = 'test/release/**/*.test.ts';
@@ -97,7 +98,7 @@ const onClusters = ['test/cluster/**/*.test.ts', 'test/chart/**/*.test.ts', 'tes
 export const suites = {
   unit: {
     command: 'npm run test:unit',
-    files: ['{src,services,cli,demo,gallery,bench,loadtest,tools,infra,setup}/**/*.test.ts'],
+    files: ['{src,services,cli,console,demo,gallery,bench,loadtest,tools,infra,setup}/**/*.test.ts'],
     without: [...slowBesideCode.deep, ...slowBesideCode.whole],
     promise:
       'decisions are right: tables of cases, and flows with recording fakes. Without root, within seconds',
@@ -105,7 +106,7 @@ export const suites = {
   whole: {
     command: 'npm test',
     files: ['test/**/*.test.ts', ...slowBesideCode.whole],
-    without: [...onClusters, ofClients, docs, parity, release, ...deep],
+    without: [...onClusters, ofClients, docs, inBrowser, parity, release, ...deep],
     promise:
       'no failure becomes a score: one test for each failure code; no attack escapes; ports, Redis, sandboxes and fleets work. It runs `unit` first',
   },
@@ -126,6 +127,12 @@ export const suites = {
     files: [docs],
     promise:
       'the site shows every page as written, in both color schemes and on a phone. CI runs `npm run docs`, the part without a browser',
+  },
+  console: {
+    command: 'npm run test:console',
+    files: [inBrowser],
+    promise:
+      'the console in a browser, in both color schemes and at 390 pixels: a hostile run stays text, axe finds nothing, and 10,000 rollouts and 4,000 calls stay within their budgets',
   },
   parity: {
     command: 'npm run test:parity',

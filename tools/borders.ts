@@ -10,7 +10,7 @@ import { rooms } from './borders/rooms.ts';
 // file cut too small.
 
 const root = join(import.meta.dirname, '..');
-const sources = '{src,services,cli,demo,bench,loadtest,test,tools,infra}/**/*.ts';
+const sources = '{src,services,cli,console,demo,bench,loadtest,test,tools,infra}/**/*.{ts,tsx}';
 
 const files = globSync(sources, { cwd: root, exclude: ['**/node_modules/**'] }).sort();
 const texts = new Map(

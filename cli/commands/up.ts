@@ -26,6 +26,7 @@ type UpOptions = OuterDoorOptions & {
   readonly environments: string;
   readonly policy?: string;
   readonly keepRecords: boolean;
+  readonly console: boolean;
   readonly json: boolean;
 };
 
@@ -47,6 +48,7 @@ export function addUpCommand(program: Command, terminal: Terminal): void {
     .option('--policy <file>', 'what the operator allows environments; default: everything')
     .option('--state <folder>', 'where the fleet keeps everything', defaultStateFolder)
     .option('--keep-records', 'keep the records of rollouts over a restart', false)
+    .option('--no-console', 'without the console, pages for a browser on this machine')
     .option('--json', 'one JSON object a line instead of text', false)
     .action((options: UpOptions) => up(options, terminal));
 }
@@ -64,6 +66,7 @@ async function up(options: UpOptions, terminal: Terminal): Promise<void> {
     stateDir: options.state,
     port: portOf(options.port),
     keepRecords: options.keepRecords,
+    ...(options.console && { consolePort: usualConsolePort }),
     ...(plan === null ? {} : { outerDoor: plan.door }),
     onEvent: (event) => terminal.remark(told(event, options.json)),
   });
@@ -84,6 +87,9 @@ async function up(options: UpOptions, terminal: Terminal): Promise<void> {
   await fleet.stop();
   terminal.remark('stopped; nothing is left running');
 }
+
+/** Next to the gateway's; any other if it is taken. */
+const usualConsolePort = 8701;
 
 const told = (event: FleetEvent, json: boolean): string =>
   json ? JSON.stringify(event) : describeFleetEvent(event);
@@ -120,6 +126,7 @@ async function summarise(
     apiKey: fleet.apiKey,
     beyond: plan === null || fleet.outerUrl === null ? null : beyondOf(plan, fleet.outerUrl),
     stateDir: fleet.stateDir,
+    consoleUrl: fleet.consoleUrl,
     readyAfterMs,
     ...(await askHostLimitations(fleet.nodeSocket)),
     environments: environments.map((environment) => environmentLine(environment, {})),

@@ -4,7 +4,7 @@ import type { LogFile } from './log-file.ts';
 import { killGroup, type PartRecords } from './part-records.ts';
 import { identifyProcess } from './process-identity.ts';
 
-export type PartName = 'redis' | 'node' | 'controller' | 'gateway';
+export type PartName = 'redis' | 'node' | 'controller' | 'gateway' | 'console';
 
 /** How to run one part of the fleet. */
 export type PartSpec = {

@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { Client } from 'undici';
+import { keptFolder } from '#src/adapters/event-log/kept-log.ts';
 import type { Timings } from '#src/model/timings.ts';
 import type { PartName, PartSpec } from './part-process.ts';
 import type { StateFolder } from './state-folder.ts';
@@ -25,6 +26,9 @@ export type PartsOptions = {
   /** Redis writes everything to disk, so that the records of rollouts outlive the fleet. */
   readonly keepRecords: boolean;
 };
+
+/** `code`: what the first log-in shows in place of the development key, until then. */
+export type ConsoleOptions = { readonly port: number; readonly code: string; readonly codeUntilMs: number };
 
 export type OuterDoor = {
   readonly host: string;
@@ -124,6 +128,28 @@ export function gatewayPart(options: PartsOptions): PartSpec {
       CORRAL_SHUTDOWN_GRACE_MS: String(gatewayOwnGraceMs),
     },
     isReady: (signal) => httpAnswers(`http://${listen}/readyz`, signal),
+    deathSignal: 'KILL',
+    stopGraceMs: serviceGraceMs,
+  };
+}
+
+export function consolePart(options: PartsOptions, { port, code, codeUntilMs }: ConsoleOptions): PartSpec {
+  const { folder } = options;
+  const listen = `127.0.0.1:${port}`;
+  return {
+    name: 'console',
+    argv: nodeArgv(options, 'console'),
+    env: {
+      CORRAL_CONSOLE_LISTEN: listen,
+      CORRAL_GATEWAY_URL: `http://127.0.0.1:${options.gatewayPort}`,
+      CORRAL_CONSOLE_STATE_DIR: folder.root,
+      CORRAL_CONSOLE_KEPT_DIR: keptFolder(folder.events),
+      CORRAL_CONSOLE_CODE: code,
+      CORRAL_CONSOLE_CODE_UNTIL_MS: String(codeUntilMs),
+      CORRAL_DEVELOPMENT_KEY: options.developmentKey,
+      CORRAL_EXIT_WITH_PARENT: '1',
+    },
+    isReady: (signal) => httpAnswers(`http://${listen}/healthz`, signal),
     deathSignal: 'KILL',
     stopGraceMs: serviceGraceMs,
   };

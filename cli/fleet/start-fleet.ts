@@ -12,6 +12,8 @@ import { developmentKeyIn, readKeys, writeKeys } from './keys.ts';
 import { openLogFile } from './log-file.ts';
 import { createPartRecords, removeLeftovers } from './part-records.ts';
 import {
+  type ConsoleOptions,
+  consolePart,
   controllerPart,
   type Engine,
   gatewayPart,
@@ -50,6 +52,8 @@ export type FleetOptions = {
   readonly dataDir?: string;
   /** Keeps the records of rollouts on disk; default false: they end with the fleet, the event log stays. */
   readonly keepRecords?: boolean;
+  /** With a console on this port, or on any if that one is taken; default: without. */
+  readonly consolePort?: number;
   readonly onEvent?: (event: FleetEvent) => void;
 };
 
@@ -65,6 +69,8 @@ export type RunningFleet = {
   /** Accepted from this machine only; allows everything. */
   readonly apiKey: string;
   readonly stateDir: string;
+  /** Where a browser on this machine logs in, once and within two minutes; null: it has no console. */
+  readonly consoleUrl: string | null;
   /** The bundles that its services run from. */
   readonly servicesDir: string;
   /** Ends every part in order, within seconds; idempotent. */
@@ -146,7 +152,11 @@ async function start(
       parts.push(...started.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : [])));
       for (const result of started) if (result.status === 'rejected') throw result.reason;
     }
-    const fleet = describeFleet(folder, partsOptions);
+    const { consolePort } = options;
+    const site =
+      consolePort === undefined ? null : await startConsole(partsOptions, consolePort, supervision);
+    if (site !== null) parts.push(site.part);
+    const fleet = { ...describeFleet(folder, partsOptions), consoleUrl: site?.url ?? null };
     writeFileSync(folder.fleetFile, JSON.stringify({ gatewayUrl: fleet.gatewayUrl, pid: process.pid }));
     return { ...fleet, stop, kill: () => parts.forEach((part) => part.kill()) };
   } catch (error) {
@@ -160,6 +170,25 @@ const wavesOf = (options: PartsOptions) => [
   [redisPart(options), ...(options.engine.kind === 'local' ? [nodePart(options)] : [])],
   [controllerPart(options), gatewayPart(options)],
 ];
+
+/** The time that a person takes from the terminal to the browser. */
+const codeMs = 2 * 60_000;
+const codeLength = 40;
+
+/** On the usual port, or on another one if that is taken, also by a process that was faster. */
+async function startConsole(
+  options: PartsOptions,
+  usualPort: number,
+  supervision: Supervision,
+): Promise<{ readonly part: SupervisedPart; readonly url: string }> {
+  const startOn = async (port: number) => {
+    const codeUntilMs = systemClock.nowMs() + codeMs;
+    const plan = { port: await freePort(port), code: systemRandom.text(codeLength), codeUntilMs };
+    const part = await supervise(consolePart(options, plan), supervision);
+    return { part, url: consoleUrlOf(plan) };
+  };
+  return startOn(usualPort).catch(() => startOn(0));
+}
 
 /** Everything the parts need to find: keys, payload, ports. Throws on mistakes in environments before any part starts. */
 async function prepare(
@@ -201,7 +230,10 @@ function supervisionOf(folder: StateFolder, onEvent: (event: PartEvent) => void)
   };
 }
 
-function describeFleet(folder: StateFolder, options: PartsOptions): Omit<RunningFleet, 'stop' | 'kill'> {
+function describeFleet(
+  folder: StateFolder,
+  options: PartsOptions,
+): Omit<RunningFleet, 'consoleUrl' | 'stop' | 'kill'> {
   return {
     gatewayUrl: `http://127.0.0.1:${options.gatewayPort}`,
     outerUrl: outerUrlOf(options.outerDoor ?? null),
@@ -211,6 +243,9 @@ function describeFleet(folder: StateFolder, options: PartsOptions): Omit<Running
     servicesDir: options.servicesDir,
   };
 }
+
+/** The code is in the part of an address that no server and no log gets. */
+const consoleUrlOf = ({ port, code }: ConsoleOptions): string => `http://127.0.0.1:${port}/#code=${code}`;
 
 function outerUrlOf(door: OuterDoor | null): string | null {
   if (door === null) return null;

@@ -13,9 +13,12 @@ import { indented, textWidth, wrap } from './screen.ts';
 
 export type RunLog = {
   readonly outlines: readonly Outline[];
-  readonly findings: readonly Finding[];
+  readonly findings: readonly ToldFinding[];
   readonly missing: readonly Missing[];
 };
+
+/** Some of its rollouts are enough for a terminal. */
+export type ToldFinding = Omit<Finding, 'ids'>;
 
 /** What is logged of a run: its rollouts in outline, and what to look at. Items come with the verdicts alone, for keys that read them. */
 export async function readRunLog(
@@ -36,7 +39,8 @@ export async function readRunLog(
       : (await readLog(options, verdicts, variables, () => collectAlso(found, discardEvents))).missing;
   const reasons = [...missing, ...more].map(({ keeper, why }) => `${keeper}: ${why}`);
   if (!found.isWhole) reasons.push(`findings look at ${mostFoundRollouts} rollouts`);
-  const findings = findingsOf({ rollouts: found.all, missing: [...new Set(reasons)] });
+  const all = findingsOf({ rollouts: found.all, missing: [...new Set(reasons)] });
+  const findings = all.map(({ ids: _ids, ...finding }) => finding);
   return { outlines, findings, missing };
 }
 
@@ -56,12 +60,15 @@ function collectAlso<Made>(found: FoundRollouts, making: Making<Made>): Making<M
 
 const discardEvents: Making<null> = { add: () => true, made: () => null, most: '' };
 
-export function describeFindings(findings: readonly Finding[], width: number): readonly string[] {
+export function describeFindings(findings: readonly ToldFinding[], width: number): readonly string[] {
   if (findings.length === 0) return [];
   return ['', 'what to look at', ...findings.flatMap((finding) => describeFinding(finding, width))];
 }
 
-function describeFinding({ weight, title, what, text, examples }: Finding, width: number): readonly string[] {
+function describeFinding(
+  { weight, title, what, text, examples }: ToldFinding,
+  width: number,
+): readonly string[] {
   const most = textWidth(width);
   const heading = `${weight === 'bad' ? '!' : '-'} ${title}${what === null ? '' : `: ${what}`}`;
   const shown = examples.length === 0 ? [] : [`such as ${examples.join(', ')}`];

@@ -1,10 +1,9 @@
 import type { RunAnswer } from '#src/protocol/native/runs.ts';
 import type { Missing } from '#src/reports/rollout-story.ts';
-import type { Finding } from '#src/reports/findings/finding.ts';
 import { duration } from '../print/amounts.ts';
 import { table } from '../print/table.ts';
 import { type Outline, type RunLine, runLineOfAnswer, runLinesOfOutlines } from './outlines.ts';
-import { describeFindings } from './run-findings.ts';
+import { describeFindings, type ToldFinding } from './run-findings.ts';
 import { describeMissing, labelled } from './screen.ts';
 
 /** One run in full, as the fleet tells it or as the event log does, and what of it stands on a screen. */
@@ -13,7 +12,7 @@ export type RunStory = RunLine & {
   readonly waves: RunAnswer['waves'] | null;
   readonly suspects: readonly Suspect[];
   /** Counted from the event log. */
-  readonly findings: readonly Finding[];
+  readonly findings: readonly ToldFinding[];
   readonly missing: readonly Missing[];
   /** Null where only the event log is left. */
   readonly cost: RunCost | null;

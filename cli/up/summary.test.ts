@@ -7,6 +7,7 @@ const summary: UpSummary = {
   beyond: null,
   isolation: 'two users in each sandbox, of its own; limits of memory, processes and CPU enforced',
   stateDir: '.corral',
+  consoleUrl: null,
   readyAfterMs: 900,
   limitations: [],
   environments: [],

@@ -11,6 +11,8 @@ export type UpSummary = {
   /** Null: the fleet is for this machine only. */
   readonly beyond: BeyondThisMachine | null;
   readonly stateDir: string;
+  /** With a code that logs in once; null: without a console. */
+  readonly consoleUrl: string | null;
   readonly readyAfterMs: number;
   /** Which users a sandbox's processes are, and whether its limits hold. */
   readonly isolation: string;
@@ -100,6 +102,9 @@ export function describeSummary(summary: UpSummary): string {
     '',
     `gateway          ${summary.gatewayUrl}`,
     `development key  ${summary.apiKey}   (from this machine only)`,
+    ...(summary.consoleUrl === null
+      ? []
+      : [`console          ${summary.consoleUrl}   (logs in once, within two minutes)`]),
     `state and logs   ${summary.stateDir}`,
     `isolation:       ${summary.isolation}`,
     ...(summary.beyond === null ? [] : describeBeyond(summary.beyond)),

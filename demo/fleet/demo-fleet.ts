@@ -9,10 +9,14 @@ export const environmentTools = ['shell', 'read_file'];
 
 export const environmentsDir = fileURLToPath(new URL('../../environments/', import.meta.url));
 
+const usualConsolePort = 8701;
+
 /** A warm pool of the default size takes seconds; after this the burst begins with what is there. */
 const warmDeadlineMs = 60_000;
 
 export type DemoFleet = Pick<RunningFleet, 'gatewayUrl' | 'controllerUrl' | 'apiKey'> & {
+  /** As `RunningFleet` has it; pods of a cluster have no console here. */
+  readonly consoleUrl: string | null;
   /** SIGKILL to the sandbox's daemon; false when the sandbox is not there. */
   readonly kill: (sandbox: string) => Promise<boolean>;
   /** Ends every part and removes its folder; idempotent. */
@@ -23,11 +27,14 @@ export type DemoFleet = Pick<RunningFleet, 'gatewayUrl' | 'controllerUrl' | 'api
 export async function startDemoFleet(
   minReady: number,
   onEvent: (event: FleetEvent) => void,
+  withConsole: boolean,
 ): Promise<DemoFleet> {
   return inOwnFolder('demo', async (stateDir) => {
-    const fleet = await startFleet({ environmentsDir, stateDir, pool: await poolsFor(minReady), onEvent });
-    const { gatewayUrl, controllerUrl, apiKey } = fleet;
-    return { gatewayUrl, controllerUrl, apiKey, kill: killIn(fleet), stop: () => fleet.stop() };
+    const pool = await poolsFor(minReady);
+    const page = withConsole ? { consolePort: usualConsolePort } : {};
+    const fleet = await startFleet({ environmentsDir, stateDir, pool, onEvent, ...page });
+    const { gatewayUrl, controllerUrl, apiKey, consoleUrl } = fleet;
+    return { gatewayUrl, controllerUrl, apiKey, consoleUrl, kill: killIn(fleet), stop: () => fleet.stop() };
   });
 }
 

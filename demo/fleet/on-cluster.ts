@@ -35,7 +35,8 @@ export async function startDemoFleetOnCluster(wish: OnCluster): Promise<DemoFlee
       );
       const { gatewayUrl, controllerUrl, apiKey } = fleet;
       const stop = () => fleet.stop().then(() => namespace.remove());
-      return { gatewayUrl, controllerUrl, apiKey, kill: (sandbox) => namespace.killSandbox(sandbox), stop };
+      const kill = (sandbox: string) => namespace.killSandbox(sandbox);
+      return { gatewayUrl, controllerUrl, apiKey, consoleUrl: null, kill, stop };
     } catch (error) {
       await namespace.remove();
       throw error;

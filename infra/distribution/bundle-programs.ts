@@ -8,6 +8,7 @@ const programs = {
   gateway: 'services/gateway/main.ts',
   controller: 'services/controller/main.ts',
   node: 'services/node/main.ts',
+  console: 'services/console/main.ts',
   'mirror-proxy': 'services/node/mirrors/proxy/main.ts',
 };
 

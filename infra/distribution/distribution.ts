@@ -12,9 +12,10 @@ import { licenses } from './licenses.ts';
 /** All that goes in. The lock file stands for the packages. */
 const sources = [
   'cli/**/*.ts',
+  'console/**/*.{ts,tsx,css}',
   'services/**/*.ts',
   'src/**/*.{ts,lua}',
-  'infra/{distribution,payload,services}/**/*.ts',
+  'infra/{console,distribution,payload,services}/**/*.ts',
   'infra/payload/native/*',
   'environments/shell{.yaml,/*}',
   'schemas/*',
@@ -28,6 +29,7 @@ const sources = [
  *
  *   corral.mjs        the command line
  *   gateway.mjs, …    the services, and the modules that they share
+ *   page/             the console's page
  *   scripts/          what the services give to Redis
  *   sandboxd/         the payload's code, and native/ its compiled programs for each architecture
  *   environments/     one to try, on one machine

@@ -1,11 +1,12 @@
 import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type InputOptions, rolldown } from 'rolldown';
+import { bundlePage } from '../console/bundle.ts';
 import { buildOnce } from '../payload/build-once.ts';
 import type { Built } from '../payload/publish-once.ts';
 import { repository } from '../payload/repository.ts';
 
-const services = ['gateway', 'controller', 'node'] as const;
+const services = ['gateway', 'controller', 'node', 'console'] as const;
 
 const sourceOf = (service: string) => join(repository, 'services', service, 'main.ts');
 
@@ -15,8 +16,11 @@ const mirrorProxy = join(repository, 'services/node/mirrors/proxy/main.ts');
 /** What the bundles are made of, and how. The lock file stands for the packages. */
 const sources = [
   ...services.map((service) => `services/${service}/**/*.ts`),
+  // Of the console: how commands read fleets.
+  'cli/{stories,gateway}/*.ts',
   'src/**/*.{ts,lua}',
-  'infra/services/*.ts',
+  'console/**/*.{ts,tsx,css}',
+  'infra/{console,services}/*.ts',
   'infra/payload/**/*.ts',
   'package.json',
   'package-lock.json',
@@ -38,7 +42,7 @@ function bundle(dir: string): Promise<void> {
   return bundleInto(dir, { input: { ...input, 'mirror-proxy': mirrorProxy } });
 }
 
-/** Writes each of `input` as `NAME.mjs` into `dir`, next to the modules that they share and the scripts for Redis. */
+/** Writes each of `input` as `NAME.mjs` into `dir`, next to the modules that they share, the console's page and the scripts for Redis. */
 export async function bundleInto(
   dir: string,
   options: Pick<InputOptions, 'input' | 'external' | 'plugins'>,
@@ -50,6 +54,7 @@ export async function bundleInto(
   } finally {
     await bundled.close();
   }
+  await bundlePage(dir);
   // Redis is given their text, which the services read at their start, beside themselves.
   await cp(join(repository, 'src/adapters/redis/scripts'), join(dir, 'scripts'), {
     recursive: true,

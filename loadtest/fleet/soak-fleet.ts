@@ -31,7 +31,7 @@ export async function startSoakFleet(
   onReady: (part: Part) => void,
 ): Promise<SoakFleet> {
   const onEvent = (event: FleetEvent) => {
-    if (event.kind === 'ready') onReady(event.part);
+    if (event.kind === 'ready' && event.part !== 'console') onReady(event.part);
   };
   const onOtherEvent = (event: PartEvent) => {
     if (event.kind === 'ready') onReady('other gateway');

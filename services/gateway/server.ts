@@ -24,6 +24,7 @@ import { environmentRoutes } from './native/environment-routes.ts';
 import { type EventRoutesDeps, eventRoutes, peerRoute } from './native/event-routes.ts';
 import { fileRoutes } from './native/file-routes.ts';
 import { type FleetRoutesDeps, fleetRoutes } from './native/fleet-routes.ts';
+import { keyRoute } from './native/key-route.ts';
 import { prewarmRoutes, rolloutRoutes } from './native/rollout-routes.ts';
 import { type RunRoutesDeps, runRoutes } from './native/run-routes.ts';
 import { streamRoutes } from './native/stream-routes.ts';
@@ -146,6 +147,7 @@ async function addFaces(app: App, parts: GatewayParts, gate: HoldGate): Promise<
       runRoutes(native, parts.runs);
       eventRoutes(native, parts.events);
       environmentRoutes(native, parts.core);
+      keyRoute(native);
       await native.register(async (files) => fileRoutes(files, parts.core, parts.fileBytes));
       const onFailure = listenerOf(parts.log, parts.metrics);
       const { clock } = parts.authentication;

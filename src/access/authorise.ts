@@ -127,7 +127,7 @@ function isDevelopmentKey(presented: string, configured: string | null, origin: 
   return timingSafeEqual(sha256Of(presented), sha256Of(configured));
 }
 
-function isLoopback(address: string): boolean {
+export function isLoopback(address: string): boolean {
   const plain = address.startsWith('::ffff:') ? address.slice('::ffff:'.length) : address;
   return plain === '::1' || /^127(\.\d{1,3}){3}$/.test(plain);
 }

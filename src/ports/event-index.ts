@@ -36,6 +36,8 @@ export type IndexedPage = {
   readonly lines: readonly IndexedLine[];
 };
 
+export type MarkedLine = { readonly mark: number; readonly line: string };
+
 /** Events of one run, next to how far each file of each log was read. Errors say what is wrong with its file. */
 export interface EventIndex {
   readonly logs: () => readonly IndexedLog[];
@@ -46,6 +48,10 @@ export interface EventIndex {
   store(page: IndexedPage): boolean;
   /** All events of a rollout one after another, in the order of their time. */
   lines(): Iterable<string>;
+  /** Lines that were stored after a mark, in the order in which they were stored; 0: from the first one on. */
+  after(mark: number, most: number): readonly MarkedLine[];
+  /** All events of one rollout, in the order of their time. */
+  linesOf(key: RolloutKey): readonly string[];
   /** From when to when its events are; null if it has none. */
   span(): { readonly sinceMs: number; readonly lastAtMs: number } | null;
   close(): void;

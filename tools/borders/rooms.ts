@@ -182,6 +182,36 @@ export const rooms: readonly Room[] = [
       'sandboxd runs inside any image with nothing but Node: no library, no source of ours but its protocol, and how a kernel counts memory',
   },
   {
+    name: 'page',
+    files: /^console\//,
+    may: ['src/protocol/console/', 'src/protocol/native/fleet.ts', 'src/model/visible-text.ts'],
+    own: /^console\//,
+    packages: ['preact'],
+    builtins: false,
+    because: 'the page runs in a browser: it knows the types of answers, and how untrusted text is shown',
+  },
+  {
+    name: 'console',
+    files: /^services\/console\//,
+    may: [
+      ...contract,
+      'src/platform/',
+      'src/access/',
+      'src/reports/',
+      'src/adapters/event-index/',
+      'src/adapters/event-log/',
+      // How commands read a fleet, and where their indexes and kept texts are: a second way would find other things.
+      'cli/command-error.ts',
+      'cli/gateway/http-client.ts',
+      'cli/stories/',
+    ],
+    own: /^services\/console\//,
+    packages: ['fastify', '@fastify/type-provider-typebox', 'typebox'],
+    builtins: true,
+    because:
+      'the console reads a fleet from outside, over the address and with the rights of the people who look',
+  },
+  {
     name: 'wiring',
     files: /^services\/[^/]+\/(main|config|([a-z-]+-)?wiring)\.ts$/,
     may: ['src/', 'infra/payload/'],

@@ -90,3 +90,16 @@ test('a file that is no index is an error, and stays as it is', async () => {
   await expect(openEventIndex(path)).rejects.toThrow();
   expect(readFileSync(path, 'utf8')).toBe(text);
 });
+
+test('a reader goes on after a mark, and reads one rollout in the order of its time', async () => {
+  const index = await opened();
+  index.list(listed, [{ name: 'f', bytes: 30, firstAtMs: 1 }]);
+  index.store(page(0, 10, lineOf('a', 2), lineOf('b', 1)));
+  const [first, second] = index.after(0, 10);
+  expect([first?.line, second?.line]).toEqual(['a2', 'b1']);
+  expect(index.after(0, 1)).toEqual([first]);
+  index.store(page(10, 20, lineOf('a', 1)));
+  expect(index.after(second?.mark ?? 0, 10).map(({ line }) => line)).toEqual(['a1']);
+  expect(index.linesOf(keyOf('a'))).toEqual(['a1', 'a2']);
+  index.close();
+});

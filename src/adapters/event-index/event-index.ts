@@ -62,6 +62,7 @@ function prepare(database: Sqlite.DatabaseSync): void {
 }
 
 const Line = Compile(Type.Object({ line: Type.String() }));
+const Marked = Compile(Type.Object({ mark: Type.Number(), line: Type.String() }));
 const Log = Compile(Type.Object({ log: Type.String(), keeper: Type.String(), heardAtMs: Type.Number() }));
 const Span = Compile(Type.Object({ sinceMs: Type.Number(), lastAtMs: Type.Number() }));
 const File = Compile(
@@ -106,6 +107,8 @@ function indexIn(database: Sqlite.DatabaseSync): EventIndex {
       const rows = database.prepare('SELECT line FROM events ORDER BY key, at_ms').iterate();
       for (const row of rows) if (Line.Check(row)) yield row.line;
     },
+    after: (mark, most) => statements.after.all(mark, most).filter((row) => Marked.Check(row)),
+    linesOf: (key) => statements.ofRollout.all(key).flatMap((row) => (Line.Check(row) ? [row.line] : [])),
     span: () => {
       const row = all('SELECT min(since_ms) AS sinceMs, max(at_ms) AS lastAtMs FROM events')[0];
       return Span.Check(row) ? row : null;
@@ -123,6 +126,9 @@ const preparedIn = (database: Sqlite.DatabaseSync) => ({
     'UPDATE files SET read_to = ?, bytes = iif(?, ?, bytes) WHERE log = ? AND name = ? AND read_to = ?',
   ),
   event: database.prepare('INSERT INTO events VALUES (?, ?, ?, ?)'),
+  // Events are never removed, so their row ids only grow.
+  after: database.prepare('SELECT rowid AS mark, line FROM events WHERE rowid > ? ORDER BY rowid LIMIT ?'),
+  ofRollout: database.prepare('SELECT line FROM events WHERE key = ? ORDER BY at_ms'),
 });
 
 /** What returns false, or throws, has changed nothing. */

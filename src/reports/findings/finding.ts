@@ -16,13 +16,22 @@ export type Finding = {
   readonly text: string;
   /** What the policy, a grader or a trainer wrote of it; never part of a sentence. */
   readonly what: string | null;
-  /** How many rollouts it is about, and some of them. */
+  /** How many rollouts it is about, the newest of them, and all, in the order of their steps. */
   readonly rollouts: number;
   readonly examples: readonly string[];
+  readonly ids: readonly string[];
   /** Orders findings of one weight. */
   readonly size: number;
 };
 
-export const mostExamples = 5;
+const mostExamples = 5;
+
+/** Which rollouts a finding is about. */
+export function aboutRollouts(
+  rollouts: readonly { readonly id: string }[],
+): Pick<Finding, 'rollouts' | 'examples' | 'ids'> {
+  const ids = rollouts.map(({ id }) => id);
+  return { rollouts: ids.length, examples: ids.slice(-mostExamples), ids };
+}
 
 export const percent = (share: number): string => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;

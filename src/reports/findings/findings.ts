@@ -1,4 +1,4 @@
-import type { Finding } from './finding.ts';
+import { aboutRollouts, type Finding } from './finding.ts';
 import { habitFindings } from './habits.ts';
 import { lossFindings, mistakeFindings, partFindings, spreadFindings, tailFindings } from './others.ts';
 import { type FoundRollout, stepped } from './runs.ts';
@@ -44,8 +44,7 @@ function incompleteLog(missing: readonly string[]): readonly Finding[] {
       title: 'Part of the event log could not be read',
       what: missing.join('; '),
       text: 'The other findings are counted without it.',
-      rollouts: 0,
-      examples: [],
+      ...aboutRollouts([]),
       size: 0,
     },
   ];

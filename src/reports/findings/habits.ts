@@ -1,4 +1,4 @@
-import { type Finding, mostExamples, percent } from './finding.ts';
+import { aboutRollouts, type Finding, percent } from './finding.ts';
 import { kindOfTrait, meanOf, median, type SteppedRollout, endsOf } from './runs.ts';
 
 /*
@@ -130,10 +130,6 @@ function findingOf(habit: Habit): Finding {
     ...aboutRollouts(rollouts),
     size: share * gain.mean,
   };
-}
-
-function aboutRollouts(rollouts: readonly SteppedRollout[]) {
-  return { rollouts: rollouts.length, examples: rollouts.slice(-mostExamples).map(({ id }) => id) };
 }
 
 const cheapShare = 0.25;

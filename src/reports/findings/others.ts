@@ -1,4 +1,4 @@
-import { type Finding, mostExamples, percent } from './finding.ts';
+import { aboutRollouts, type Finding, percent } from './finding.ts';
 import { meanOf, quantile, type SteppedRollout, endsOf } from './runs.ts';
 
 /* What may be in order, and is worth a look: losses, long tails, mistakes, groups and graders that say nothing. */
@@ -17,7 +17,7 @@ export function lossFindings(rollouts: readonly SteppedRollout[]): readonly Find
     title: 'Infrastructure failures discarded rollouts',
     what: null,
     text: `${lost.length} of ${rollouts.length} (${percent(share)}): ${countedBy(lost, ({ loss }) => `${loss?.code}${loss?.cause == null ? '' : ` (${loss.cause})`}`)}. In ${suspected} of them a command is suspected.`,
-    ...about(lost),
+    ...aboutRollouts(lost),
     size: share,
   };
   return [discards, ...oneNode(lost)];
@@ -42,7 +42,7 @@ function oneNode(lost: readonly SteppedRollout[]): readonly Finding[] {
       title: 'Most losses are on one node',
       what: node,
       text: `${own.length} of ${placed.length} losses with a known node, over ${byNode.length} nodes.`,
-      ...about(own),
+      ...aboutRollouts(own),
       size: share,
     },
   ];
@@ -61,7 +61,7 @@ export function tailFindings(rollouts: readonly SteppedRollout[]): readonly Find
       title: 'A few rollouts make most calls',
       what: null,
       text: `One in twenty makes at least ${most} calls; half of all make at most ${half}.`,
-      ...about(rollouts.filter((one) => one.calls.length >= most)),
+      ...aboutRollouts(rollouts.filter((one) => one.calls.length >= most)),
       size: most / half,
     },
   ];
@@ -88,7 +88,7 @@ export function mistakeFindings(rollouts: readonly SteppedRollout[]): readonly F
       title: 'Mistaken calls become more frequent',
       what: null,
       text: `${percent(last)} of the calls of the last third of the steps are the model's own mistakes, ${percent(first)} of the first quarter.`,
-      ...about(
+      ...aboutRollouts(
         rollouts.filter(({ step, calls }) => isLast(step) && calls.some(({ blame }) => blame === 'model')),
       ),
       size: last,
@@ -113,7 +113,7 @@ export function spreadFindings(rollouts: readonly SteppedRollout[]): readonly Fi
       title: 'Groups without a difference in reward',
       what: null,
       text: `In the last step all rollouts of ${alike.length} of ${groups.length} items had the same score, so nothing is learned from them.`,
-      ...about(alike.flat()),
+      ...aboutRollouts(alike.flat()),
       size: share,
     },
   ];
@@ -136,15 +136,11 @@ export function partFindings(rollouts: readonly SteppedRollout[]): readonly Find
         title: 'A part of the grader never moves',
         what: part,
         text: `It returned ${meanOf(scores)} in all ${scores.length} grades.`,
-        ...about(given.map(({ rollout }) => rollout)),
+        ...aboutRollouts(given.map(({ rollout }) => rollout)),
         size: scores.length,
       },
     ];
   });
-}
-
-function about(rollouts: readonly SteppedRollout[]) {
-  return { rollouts: rollouts.length, examples: rollouts.slice(-mostExamples).map(({ id }) => id) };
 }
 
 function countedBy(rollouts: readonly SteppedRollout[], nameOf: (one: SteppedRollout) => string): string {

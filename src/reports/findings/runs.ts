@@ -34,7 +34,7 @@ export type FoundRollout = {
 /** A rollout with its step, and what its calls show. */
 export type SteppedRollout = FoundRollout & Stepped;
 
-type Stepped = {
+export type Stepped = {
   readonly step: number;
   /** Rollouts of one item in one step. */
   readonly group: string;
@@ -50,7 +50,9 @@ const stepGapMs = 20_000;
  * Bursts in place of steps, because an event names none: a rollout that opens when none of its run is open, or 20 s after the last
  * opening, begins another.
  */
-export function stepped(rollouts: readonly FoundRollout[]): readonly SteppedRollout[] {
+export function stepped<Rollout extends FoundRollout>(
+  rollouts: readonly Rollout[],
+): readonly (Rollout & Stepped)[] {
   const inOrder = rollouts.toSorted((one, other) => one.openedAtMs - other.openedAtMs);
   let [step, lastOpenMs, busyUntilMs] = [-1, Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY];
   return inOrder.map((rollout) => {
@@ -63,7 +65,18 @@ export function stepped(rollouts: readonly FoundRollout[]): readonly SteppedRoll
   });
 }
 
-function shownBy({ calls }: FoundRollout): Pick<SteppedRollout, 'verbs' | 'traits'> {
+type Shown = Pick<Stepped, 'verbs' | 'traits'>;
+
+/** A run is looked at again and again while it goes on, and few of its rollouts have changed since. */
+const known = new WeakMap<FoundRollout, Shown>();
+
+function shownBy(rollout: FoundRollout): Shown {
+  const shown = known.get(rollout) ?? lookAt(rollout);
+  known.set(rollout, shown);
+  return shown;
+}
+
+function lookAt({ calls }: FoundRollout): Shown {
   const verbs = calls.map(({ tool, arguments: asked }) => verbOf(tool, asked ?? ''));
   const places = calls.flatMap(({ arguments: asked }) => (asked === null ? [] : placesOf(asked)));
   const pairs = verbs.slice(1).map((verb, index) => `${verbs[index]} → ${verb}`);

@@ -67,6 +67,16 @@ async function callShell(url: string, key: string, trace: string, command: strin
   return { status: response.statusCode, body: answer };
 }
 
+/** As the console's page does with the code of its address. */
+const logIn = async (site: string, code: string): Promise<number> =>
+  (
+    await fetch(`${new URL(site).origin}/session`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-corral-console': '1' },
+      body: JSON.stringify({ code }),
+    })
+  ).status;
+
 /** Waits for `up --json` to print its summary; its remarks are kept for a failing test's message. */
 type Up = {
   readonly process: ChildProcess;
@@ -148,7 +158,12 @@ test.concurrent('a fleet for other machines refuses to start without a key, and 
 test.concurrent('a second up on the same folder is refused, and Ctrl-C ends the first within seconds', async (context) => {
   const house = makeHouse(context);
   const { stateDir } = house;
-  const { process: first } = await startUp(house);
+  const { process: first, summary } = await startUp(house);
+  const site = summary.consoleUrl ?? '';
+  expect((await fetch(`${new URL(site).origin}/healthz`)).status).toBe(200);
+  const code = new URL(site).hash.slice('#code='.length);
+  expect(await logIn(site, code)).toBe(200);
+  expect(await logIn(site, code)).toBe(401);
   await expect(startUp(house)).rejects.toThrow(`a fleet already runs here, process ${first.pid}`);
   const startedMs = performance.now();
   first.kill('SIGINT');

@@ -156,6 +156,7 @@ describe('the operators’ addresses', () => {
       ['/v1/runs/{run}/events', ['get']],
       ['/v1/environments', ['get']],
       ['/v1/environments/{name}/tools', ['get']],
+      ['/v1/key', ['get']],
       ['/v1/rollouts/{id}/files/{path}', ['get', 'put']],
       ['/v1/rollouts/{id}/archive', ['get', 'put']],
       ['/v1/rollouts/{id}/calls/{call_id}/stream', ['get']],

@@ -46,6 +46,7 @@ test('a key of scope watch opens the routes that only read, and no other', async
   expect(await openedBy('watch')).toEqual([
     'getEnvironmentTools',
     'getFleet',
+    'getKey',
     'getRollout',
     'getRolloutEvents',
     'getRun',

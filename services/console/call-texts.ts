@@ -1,0 +1,67 @@
+import { type KeptSource, openKept } from '#cli/stories/kept-source.ts';
+import { type CallText, readCallTexts } from '#src/adapters/event-log/kept-log.ts';
+import { ownerOf, type RolloutKey } from '#src/model/rollout.ts';
+import type { KeptText } from '#src/ports/fleet/calls.ts';
+import type { Excerpt } from '#src/protocol/console/rollout.ts';
+import type { ConsoleConfig } from './config.ts';
+
+export type RolloutTexts = {
+  readonly place: string;
+  readonly unreadable: readonly string[];
+  readonly byCall: ReadonlyMap<string, Pick<CallText, 'arguments' | 'output'>>;
+};
+
+/** What calls asked for and returned, of one rollout of one tenant. */
+export type ReadTexts = (key: RolloutKey) => Promise<RolloutTexts>;
+
+export function textReader(kept: ConsoleConfig['kept']): ReadTexts {
+  const open = opener(kept);
+  return async (key) => {
+    const source = open?.() ?? null;
+    if (source === null) return { place: 'nowhere', unreadable: [], byCall: new Map() };
+    const unreadable: string[] = [];
+    const byCall = source.isThere ? await textsOf(source, key, unreadable) : new Map<string, CallText>();
+    return { place: source.place, unreadable, byCall };
+  };
+}
+
+function opener(kept: ConsoleConfig['kept']): (() => KeptSource) | null {
+  if (kept === null) return null;
+  if ('store' in kept) {
+    const store = openKept({ store: kept.store }, kept.variables);
+    return () => store;
+  }
+  // A fleet that has kept nothing yet has no folder: whether it is there is looked at each time.
+  return () => openKept({ kept: kept.folder }, {});
+}
+
+/** A graded rollout has its calls twice; the process that settled one may have known less of it. */
+async function textsOf(source: KeptSource, key: RolloutKey, unreadable: string[]) {
+  const { tenant, run, rollout, attempt } = ownerOf(key);
+  const lines = source.lines(run, rollout, (name, why) => unreadable.push(`${name}: ${why}`));
+  const texts = new Map<string, CallText>();
+  const mark = `/${encodeURIComponent(rollout)}/`;
+  const isWanted = (owner: ReturnType<typeof ownerOf>) =>
+    owner.tenant === tenant && owner.run === run && owner.rollout === rollout && owner.attempt === attempt;
+  for await (const text of readCallTexts(lines, mark, isWanted)) {
+    const known = texts.get(text.call);
+    texts.set(text.call, {
+      ...text,
+      arguments: known?.arguments ?? text.arguments,
+      output: known?.output ?? text.output,
+    });
+  }
+  return texts;
+}
+
+/** What a list of calls shows of each, and what a page shows of one. */
+const excerptLength = 420;
+const longestText = 256 * 1024;
+
+export const excerptOf = (kept: KeptText | null | undefined): Excerpt | null => cut(kept, excerptLength);
+export const textOf = (kept: KeptText | null | undefined): Excerpt | null => cut(kept, longestText);
+
+const cut = (kept: KeptText | null | undefined, most: number): Excerpt | null =>
+  kept === null || kept === undefined
+    ? null
+    : { text: kept.text.slice(0, most).toWellFormed(), length: kept.text.length, whole: kept.whole };

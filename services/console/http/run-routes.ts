@@ -1,0 +1,89 @@
+import type { FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { Failure } from '#src/failure/failure.ts';
+import { idRule, isIdText } from '#src/model/ids.ts';
+import { RunAnswer, SearchAnswer } from '#src/protocol/console/run.ts';
+import { RunsAnswer } from '#src/protocol/console/runs.ts';
+import { FleetAnswer } from '#src/protocol/native/fleet.ts';
+import type { RunView } from '#src/reports/digest/view.ts';
+import { listRuns } from '../list-runs.ts';
+import type { RunReader } from '../run-reader.ts';
+import type { RunReaders } from '../run-readers.ts';
+import type { Session } from '../sessions.ts';
+import type { App } from './app.ts';
+
+export type ReadingDeps = {
+  readonly sessionOf: (request: FastifyRequest) => Promise<Session>;
+  readonly readers: RunReaders;
+};
+
+const RunParams = Type.Object({ run: Type.String() });
+
+export function runRoutes(app: App, { sessionOf, readers }: ReadingDeps): void {
+  app.get(
+    '/api/runs',
+    {
+      schema: {
+        querystring: Type.Object({ cursor: Type.Optional(Type.String({ pattern: '^[0-9]{1,6}$' })) }),
+        response: { 200: RunsAnswer },
+      },
+    },
+    async (request) => listRuns(await sessionOf(request), readers, Number(request.query.cursor ?? 0)),
+  );
+
+  app.get(
+    '/api/runs/:run',
+    {
+      schema: {
+        params: RunParams,
+        querystring: Type.Object({ rev: Type.Optional(Type.String({ pattern: '^[0-9]{1,9}$' })) }),
+        response: { 200: RunAnswer, 204: Type.Null() },
+      },
+    },
+    async (request, reply) => {
+      const reader = await readers.of(await sessionOf(request), idIn(request.params.run));
+      const answer = await reader.read();
+      // A page that has it already reads nothing again.
+      if (!answer.reading && request.query.rev === String(answer.rev)) return reply.code(204).send(null);
+      return answer;
+    },
+  );
+
+  app.get(
+    '/api/runs/:run/search',
+    {
+      schema: {
+        params: RunParams,
+        querystring: Type.Object({ q: Type.String({ minLength: 1, maxLength: 200 }) }),
+        response: { 200: SearchAnswer },
+      },
+    },
+    async (request) => {
+      const reader: RunReader = await readers.of(await sessionOf(request), idIn(request.params.run));
+      return searchCommands(await reader.view(), request.query.q);
+    },
+  );
+
+  app.get('/api/fleet', { schema: { response: { 200: FleetAnswer } } }, async (request) =>
+    (await sessionOf(request)).gateway.ask('/v1/fleet', FleetAnswer),
+  );
+}
+
+export function idIn(text: string): string {
+  if (isIdText(text)) return text;
+  throw new Failure('invalid_request', `a name must be ${idRule}`);
+}
+
+const mostRows = 5_000;
+
+/** Rollouts with this text in a command, as far as the log has commands: their first 200 characters. Capitals count as small letters. */
+function searchCommands(
+  { view, rev }: { readonly view: RunView; readonly rev: number },
+  text: string,
+): SearchAnswer {
+  const wanted = text.toLowerCase();
+  const rows = view.rollouts.flatMap(({ calls }, row) =>
+    calls.some((call) => call.arguments?.toLowerCase().includes(wanted) === true) ? [row] : [],
+  );
+  return { rows: rows.slice(0, mostRows), rev, left_out: Math.max(0, rows.length - mostRows) };
+}
