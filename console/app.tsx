@@ -40,7 +40,7 @@ function useSession() {
     const first = code === undefined ? ask<SessionAnswer>('/api/session') : logIn({ code });
     first
       .then(setSession)
-      // Without a session a page asks for a key, and says no more.
+      // Without a session a page asks for a key, and shows nothing else.
       .catch((thrown: unknown) => {
         if (thrown instanceof ApiError && (code !== undefined || thrown.status !== 401))
           setReason(thrown.message);

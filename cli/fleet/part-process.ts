@@ -12,7 +12,7 @@ export type PartSpec = {
   readonly argv: readonly [string, ...string[]];
   readonly env: Readonly<Record<string, string>>;
   /** Asked again and again until it says true. */
-  readonly isReady: (signal: AbortSignal) => Promise<boolean>;
+  readonly isReady: (signal: AbortSignal, pid: number) => Promise<boolean>;
   /**
    * What the kernel sends it when the fleet's own process dies. TERM where it has something to put away that outlives
    * it (sandboxes, cgroups), KILL elsewhere: a gateway would otherwise finish held requests for minutes.
@@ -103,7 +103,7 @@ export async function becomeReady(
     const exit = process.exit();
     if (exit !== null) throw new Error(`it ended at once (${describeExit(exit)})`);
     if (stopping.aborted) throw new Error('stopped');
-    if (await answersReady(spec)) break;
+    if (await answersReady(spec, process.pid)) break;
     if (clock.monotonicMs() - startedAtMs > deadlineMs) {
       throw new Error(`it was not ready within ${Math.round(deadlineMs / 1000)} s`);
     }
@@ -113,9 +113,9 @@ export async function becomeReady(
 }
 
 /** Connection refused, no socket yet, a half-written answer: all of them mean "not yet". */
-async function answersReady(spec: PartSpec): Promise<boolean> {
+async function answersReady(spec: PartSpec, pid: number): Promise<boolean> {
   try {
-    return await spec.isReady(AbortSignal.timeout(askTimeoutMs));
+    return await spec.isReady(AbortSignal.timeout(askTimeoutMs), pid);
   } catch {
     return false;
   }

@@ -1,8 +1,10 @@
 import { connect } from 'node:net';
 import { join } from 'node:path';
+import { Value } from 'typebox/value';
 import { Client } from 'undici';
 import { keptFolder } from '#src/adapters/event-log/kept-log.ts';
 import type { Timings } from '#src/model/timings.ts';
+import { ConsoleHealth } from '#src/protocol/console/session.ts';
 import type { PartName, PartSpec } from './part-process.ts';
 import type { StateFolder } from './state-folder.ts';
 
@@ -149,7 +151,7 @@ export function consolePart(options: PartsOptions, { port, code, codeUntilMs }: 
       CORRAL_DEVELOPMENT_KEY: options.developmentKey,
       CORRAL_EXIT_WITH_PARENT: '1',
     },
-    isReady: (signal) => httpAnswers(`http://${listen}/healthz`, signal),
+    isReady: (signal, pid) => isConsole(`http://${listen}`, signal, pid),
     deathSignal: 'KILL',
     stopGraceMs: serviceGraceMs,
   };
@@ -220,6 +222,18 @@ function redisAnswers(socketPath: string, signal: AbortSignal): Promise<boolean>
 }
 
 /** Whether a GET answers 2xx. With `socketPath` the address's host is only a name. */
+/** Another fleet’s console may have taken the port first, and answers there, too. */
+async function isConsole(origin: string, signal: AbortSignal, pid: number): Promise<boolean> {
+  const client = new Client(origin);
+  try {
+    const { body } = await client.request({ method: 'GET', path: '/healthz', signal });
+    const health = await body.json();
+    return Value.Check(ConsoleHealth, health) && health.pid === pid;
+  } finally {
+    await client.destroy();
+  }
+}
+
 async function httpAnswers(url: string, signal: AbortSignal, socketPath?: string): Promise<boolean> {
   const { origin, pathname } = new URL(url);
   const client = new Client(origin, socketPath === undefined ? {} : { socketPath });

@@ -29,7 +29,7 @@ test.each([
 });
 
 test('as text the probe needs nothing but a Node', async () => {
-  // The payload's loader and Node stand before the flags; any Node may stand in their place.
+  // The payload's loader and Node come before the flags; any Node can replace them.
   const { stdout } = await promisify(execFile)(process.execPath, findSharedArgv().slice(4), { cwd: '/tmp' });
   expect(JSON.parse(stdout)).toMatchObject({
     uidMap: expect.stringMatching(/^\d{1,10} \d{1,10} \d{1,10}/) as string,

@@ -162,7 +162,7 @@ function Items({ answer: { items, cells, steps }, item, step, choose }: Props) {
   );
 }
 
-/** Five depths of one color; the number stands in it. */
+/** Five depths of one color, behind the number. */
 function HeatCell({ cell, isChosen }: { readonly cell: Cell; readonly isChosen: boolean }) {
   if (cell === null) return <td class="none">·</td>;
   const depth = cell.mean === null ? 0 : Math.round(Math.max(0, Math.min(1, cell.mean)) * 4);

@@ -1,9 +1,11 @@
 import { gzip } from 'node:zlib';
 import { promisify } from 'node:util';
 import type { FastifyRequest } from 'fastify';
+import { thisProcess } from '#src/platform/this-process.ts';
 import type { Clock } from '#src/ports/clock.ts';
 import type { Log } from '#src/ports/log.ts';
 import type { Random } from '#src/ports/random.ts';
+import type { ConsoleHealth } from '#src/protocol/console/session.ts';
 import { textReader } from './call-texts.ts';
 import type { ConsoleConfig } from './config.ts';
 import { connectGateway } from './gateway.ts';
@@ -46,7 +48,7 @@ export function createConsoleServer(config: ConsoleConfig, deps: ConsoleDeps): C
   guardRequests(app, origins);
   compressAnswers(app);
   pageRoutes(app, deps.page);
-  app.get(healthPath, () => ({ status: 'ok' }));
+  app.get(healthPath, (): ConsoleHealth => ({ status: 'ok', pid: thisProcess.pid }));
   sessionRoutes(app, { sessions, cookie, firstLogin, ...deps });
   runRoutes(app, { sessionOf, readers });
   rolloutRoutes(app, { sessionOf, readers, readTexts: textReader(config.kept) });

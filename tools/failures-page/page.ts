@@ -118,7 +118,7 @@ function policyPart(): readonly string[] {
     table(['cause', 'alone', 'why'], Object.entries(lossByPolicy).map(policyRow)),
     '### Witness of a discard without a mark',
     wrapped(
-      'A discard without a mark needs a witness whom the policy cannot make say so. If no such witness exists, every such discard is marked.',
+      'A discard without a mark needs a witness that no policy can influence. If no such witness exists, every such discard is marked.',
     ),
     table(
       ['cause or code', 'witness of a discard without a mark'],

@@ -1,8 +1,8 @@
 import type { FailureCode, LossCause } from '../codes.ts';
 
 /*
- * Who supports a discard that has no mark. A mark says that the policy may have caused the discard; one without it rests on a
- * witness whom the policy cannot make say so. Null: no such witness exists, and each is marked.
+ * The witness of a discard that has no mark. A mark says that the policy may have caused the discard; without one, a witness is needed that
+ * no policy can influence. Null: no such witness exists, and each such discard is marked.
  */
 export type UnmarkedWitness = string | null;
 

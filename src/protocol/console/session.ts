@@ -1,5 +1,9 @@
 import { type Static, Type } from 'typebox';
 
+/** Which process answers at its port. */
+export const ConsoleHealth = Type.Object({ status: Type.Literal('ok'), pid: Type.Integer() });
+export type ConsoleHealth = Static<typeof ConsoleHealth>;
+
 /** Who is logged in, and what the key may read. */
 export const SessionAnswer = Type.Object({
   key: Type.String(),
