@@ -86,14 +86,15 @@ export function reportsFailure({ exitCodes }: Dependency, answer: CallAnswer): b
 
 /**
  * A package mirror failed a request of this sandbox while the call ran, and at once a probe of it failed too; or the process that asks
- * mirrors for this sandbox died. Then the command's own result does not count. Null: neither happened.
+ * mirrors for this sandbox died. Then the command's own result does not count. It is always doubted: a mirror may refuse this machine for
+ * what the sandbox asked, and where commands have sandboxd's id they can write these counts. Null: neither happened.
  */
 function mirrorsFailed({ evidence: { mirrors } }: CallAnswer): Unusable | null {
   if (mirrors === undefined) return null;
   const { asked, confirmed, lost, doubt } = mirrors;
   if (asked > 0 && confirmed > 0) {
     const reason = `a package mirror failed ${confirmed} of ${asked} requests, and a probe of it too`;
-    return { kind: 'failed', reason, doubt: doubt === null ? null : mirrorDoubts[doubt] };
+    return { kind: 'failed', reason, doubt: mirrorDoubts[doubt ?? 'requests'] };
   }
   if (lost === 0) return null;
   const reason = 'the process that asks package mirrors for this sandbox died';
@@ -102,6 +103,7 @@ function mirrorsFailed({ evidence: { mirrors } }: CallAnswer): Unusable | null {
 
 const mirrorDoubts = {
   load: 'its run makes most of the requests to mirrors: it may have overloaded one',
+  requests: 'the mirror may have failed because of what the sandbox asked',
   unproven: 'the mirror has not answered well for a day: it may never have worked',
 } as const;
 

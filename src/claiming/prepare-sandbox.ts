@@ -259,9 +259,13 @@ function sandboxRefused(error: LinkError): Failure {
   });
 }
 
+/** A step that says it succeeded while a package mirror was away may have left packages out. */
 function succeeded(answer: CallAnswer): boolean {
-  return answer.ending.kind === 'exited' && answer.ending.exitCode === 0;
+  return answer.ending.kind === 'exited' && answer.ending.exitCode === 0 && !lacksMirrors(answer);
 }
+
+const lacksMirrors = ({ evidence: { mirrors } }: CallAnswer): boolean =>
+  mirrors !== undefined && mirrors.confirmed + mirrors.lost > 0;
 
 class SetupFailed extends Failure {
   readonly alike: boolean;
@@ -273,12 +277,14 @@ class SetupFailed extends Failure {
 }
 
 function setupFailed(index: number, { action }: CallRequest, answer: CallAnswer | 'running'): SetupFailed {
-  const seen = answer === 'running' ? 'still running' : describeEnding(answer);
+  const ending = answer === 'running' ? 'still running' : describeEnding(answer);
+  const seen =
+    answer !== 'running' && lacksMirrors(answer) ? `${ending}, and a package mirror failed` : ending;
   const what =
     action.kind === 'query'
       ? `its database ${action.database} cannot be asked`
       : `setup step ${index + 1} of the environment failed`;
-  const alike = answer !== 'running' && endsAlike(answer.ending);
+  const alike = answer !== 'running' && !lacksMirrors(answer) && endsAlike(answer.ending);
   return new SetupFailed(`${what}: ${seen}`, { step: index + 1, seen }, alike);
 }
 

@@ -192,10 +192,18 @@ export function answering(over: {
   readonly stderr?: string;
   readonly ending?: CallAnswer['ending'];
   readonly outOfMemoryKills?: number;
+  readonly mirrors?: CallAnswer['evidence']['mirrors'];
   readonly grade?: GradeTurn;
 }): CallAnswer {
   const { stdout = '', stderr = '', ending = { kind: 'exited', exitCode: 0 }, outOfMemoryKills = 0 } = over;
-  const evidence = { durationMs: 1, outOfMemoryKills, escapedProcesses: 0, backgroundProcesses: 0 };
+  const mirrors = over.mirrors === undefined ? {} : { mirrors: over.mirrors };
+  const evidence = {
+    durationMs: 1,
+    outOfMemoryKills,
+    escapedProcesses: 0,
+    backgroundProcesses: 0,
+    ...mirrors,
+  };
   const graded = over.grade === undefined ? {} : { grade: over.grade };
   return { callId: '', ending, stdout: captured(stdout), stderr: captured(stderr), evidence, ...graded };
 }

@@ -6,11 +6,11 @@ import { networkInterfaces } from 'node:os';
 /** A range such as `10.3.0.0/16`. */
 export type Range = { readonly address: string; readonly prefix: number };
 
-/** Loopback, link-local, private, shared and reserved ranges, and what carries an IPv4 address in an IPv6 one. */
+/** Loopback, link-local, private, shared and reserved ranges, the wire server of a cloud, and what carries an IPv4 address in an IPv6 one. */
 const notPublic = [
-  '0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 192.168.0.0/16',
+  '0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 168.63.129.16/32 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 192.168.0.0/16',
   '198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4',
-  '::/96 64:ff9b::/96 64:ff9b:1::/48 100::/64 2001::/23 2001:db8::/32 2002::/16 3fff::/20 5f00::/16 fc00::/7 fe80::/10 fec0::/10 ff00::/8',
+  '::/96 ::ffff:0:0:0/96 64:ff9b::/96 64:ff9b:1::/48 100::/64 2001::/23 2001:db8::/32 2002::/16 3fff::/20 5f00::/16 fc00::/7 fe80::/10 fec0::/10 ff00::/8',
 ].flatMap((line) => line.split(' ').map((each) => parseRange(each)));
 
 /** Null: the text is not a range. A single address is a range of one. */

@@ -147,7 +147,7 @@ async function run(life: Life, tools: LifeTools): Promise<Ending | null> {
   if (leave === null) return null;
   try {
     const { launched, graderId } = await start(life, tools);
-    await reachRunning(life, launched, graderId, tools);
+    await reachRunning(life, launched, graderId, tools, leave);
     leave();
     return await launched.ended;
   } finally {
@@ -178,6 +178,7 @@ async function reachRunning(
   launched: Launched,
   graderId: number,
   tools: LifeTools,
+  leave: () => void,
 ): Promise<void> {
   const initPid = await launched.initPid;
   life.init = initPid === null ? null : identify(initPid);
@@ -188,6 +189,8 @@ async function reachRunning(
   const came = await awaitSocket(life, launched, tools);
   if (came === 'timeout') return end(life, 'start_timeout');
   if (came === 'ended' || life.stop.signal.aborted) return;
+  // A mirror that does not answer must not hold a place that other starts wait for.
+  if (life.mirrors !== null) leave();
   await life.mirrors;
   life.daemon = life.init === null ? null : childOf(life.init);
   await keepSocket(life, tools.records.folderOf(life.request.sandbox));

@@ -22,6 +22,7 @@ const request = (user?: 'grader'): CallRequest => ({
   keepBytes: 1,
 });
 const { policy, grader } = nothingAsked;
+const waits = { longestMs: 100, commandsOpenMs: 10 };
 
 test('a call that asked for nothing has no evidence of mirrors', async () => {
   await write(nothingAsked);
@@ -62,3 +63,31 @@ test.each(['', '[1,{},2]', 'gone'])(
     expect(await watch.end()).toMatchObject({ mirrors: { lost: 1 } });
   },
 );
+
+test("a grader's connection that its proxy left open counts once node has noticed the death", async () => {
+  await write(nothingAsked);
+  const watch = await watchMirrors(file, request('grader'));
+  await write({ ...nothingAsked, grader: { ...grader, asked: 1, open: 1, underWay: 1 } });
+  const ended = watch.end();
+  await write({ ...nothingAsked, grader: { ...grader, asked: 1, lost: 1 } });
+  expect(await ended).toMatchObject({ mirrors: { asked: 1, lost: 1 } });
+});
+
+test('a connection that stays open is lost with a grader, and no matter of a command', async () => {
+  const open = { asked: 1, open: 1, underWay: 1 };
+  await write(nothingAsked);
+  const [ofGrader, ofCommand] = [
+    await watchMirrors(file, request('grader'), waits),
+    await watchMirrors(file, request(), waits),
+  ];
+  await write({ ...nothingAsked, policy: { ...policy, ...open }, grader: { ...grader, ...open } });
+  const [graded, ran] = await Promise.all([ofGrader.end(), ofCommand.end()]);
+  expect([graded.mirrors?.lost, ran.mirrors?.lost]).toEqual([1, 0]);
+});
+
+test('a failure that is not probed in time counts as lost', async () => {
+  await write(nothingAsked);
+  const watch = await watchMirrors(file, request(), waits);
+  await write({ ...nothingAsked, undecided: 1, policy: { ...policy, asked: 1, failed: 1 } });
+  expect(await watch.end()).toMatchObject({ mirrors: { failed: 1, lost: 1 } });
+});

@@ -39,7 +39,7 @@ export const byPolicy: Readonly<Record<FailureCode, ByPolicy>> = {
     'If it starves sandboxd for longer than its call may last. Calls that wait behind its other calls do not count: sandboxd reports that it has them.',
   ),
   dependency_failed: marked(
-    'Witness: a probe of the backend by a gateway, from outside of the sandbox. Marked if that proves less: the rollout’s run makes most of the backend’s calls and may have overloaded it; no probe has been good for a day; or no probe could be made. A query’s broken database is sandboxd’s word, which no policy can write. Of package mirrors node is the witness: it counts failed requests and probes the mirror, and marks a run that makes most of the requests.',
+    'Witness: a probe of the backend by a gateway, from outside of the sandbox. Marked if that proves less: the rollout’s run makes most of the backend’s calls and may have overloaded it; no probe has been good for a day; or no probe could be made. A query’s broken database is sandboxd’s word, which no policy can write. A failure of a package mirror is always marked: node counts failed requests and probes the mirror, but a mirror may refuse a machine for what one sandbox asked.',
   ),
   still_running: setting(
     'One call ends within a request. At most 48 run at once, and those beyond what a sandbox keeps room for (8 MiB, twice `output_bytes` each: 16 of the largest) wait for one another: keep three `timeout`s below the 36 minutes of four requests; `limits.grade` too.',

@@ -50,6 +50,15 @@ test.concurrent('a failed probe confirms what the tool reports: the rollout is d
   expect(settled(world, 'c1')).toMatchObject({ backend: 'failed' });
 });
 
+test.concurrent('a discard for package mirrors is always marked: a mirror may refuse what one sandbox asked, and a policy may write these counts', async () => {
+  await using world = await CoreWorld.start();
+  await world.ready();
+  const mirrors = { asked: 1, failed: 1, confirmed: 1, refused: 0, lost: 0, doubt: null };
+  world.link.behaviour = () => answering({ mirrors });
+  await expect(world.sh('a', 'c1', 'pip install toy')).rejects.toMatchObject(failed);
+  expect(await discardedOf(world)).toMatchObject({ code: 'dependency_failed', suspected: 'dependency' });
+});
+
 test.concurrent('good probes deny what the tool reports: the exit code is the model’s, marked, and the rollout is graded', async () => {
   await using world = await startReached();
   expect(await lookUp(world)).toMatchObject(modelsOwn);

@@ -77,6 +77,16 @@ test.each([
   },
 );
 
+test('a setup that succeeds while a package mirror fails has failed, and another sandbox is tried', async () => {
+  await using world = await CoreWorld.start({ setup: failing });
+  for (let count = 0; count < 2; count += 1) await world.ready();
+  const failed = { asked: 1, failed: 1, confirmed: 1, refused: 0, lost: 0, doubt: null };
+  const answers = [answering({ mirrors: failed })];
+  world.link.behaviour = () => answers.shift() ?? answering({});
+  await world.sh('trace_1', 'call_1', 'echo');
+  expect(world.link.binds).toHaveLength(2);
+});
+
 const otherLife = { kind: 'other_boot', boot: 'boot-x' } as const;
 
 const verifier = {
