@@ -11,8 +11,8 @@ const atOnce = (turn: number, workers: number) => ({
 
 /** Unit tests only compute: one more worker than cores would only import all modules once more. */
 const ofUnit = availableParallelism();
-/** A file of `whole` waits for two thirds of its time, so two cores play six at once. */
-const ofWhole = 6;
+/** A file of `whole` waits for two thirds of its time, so two cores play four at once. */
+const ofWhole = 4;
 
 export default defineConfig({
   test: {
