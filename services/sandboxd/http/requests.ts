@@ -1,5 +1,6 @@
 import {
   type ArtifactsRequest,
+  callIdsIn,
   type BindRequest,
   type BuiltinAction,
   type CallRequest,
@@ -114,6 +115,11 @@ export function parseCall(body: unknown): CallRequest {
     ...(maxPauseMs === undefined ? {} : { maxPauseMs: shape.whole(maxPauseMs, 'maxPauseMs', 0, longestMs) }),
     ...(overtimeMs === undefined ? {} : { overtimeMs: shape.whole(overtimeMs, 'overtimeMs', 1, longestMs) }),
   };
+}
+
+/** Ids that cannot be read are of no call here. */
+export function parseSettled(header: string | readonly string[] | undefined): readonly string[] {
+  return typeof header === 'string' ? callIdsIn(header) : [];
 }
 
 function parseAction(value: unknown): CallRequest['action'] {

@@ -12,11 +12,15 @@ import {
   type FilePlace,
   maxOutputBytes,
   bootHeader,
+  callIdsIn,
+  callIdsText,
   ownerHeader,
   sandboxHeader,
+  settledHeader,
   spanHeader,
   type StreamLine,
   streamPieceBytes,
+  unsettledHeader,
 } from '#src/protocol/sandboxd/wire.ts';
 import {
   bindReply,
@@ -31,6 +35,7 @@ import {
   refusalOf,
 } from './answers.ts';
 import { createPools, dispatch, maybeSent, type Lease, type Pools } from './connections.ts';
+import { SettledIds } from './settled-ids.ts';
 import { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 
@@ -53,7 +58,12 @@ export function createSandboxdHttpLink(
 ): SandboxLink & { close(): Promise<void> } {
   const pools = createPools({ connectTimeoutMs: options.connectTimeoutMs });
   const { tokenOf, onAnswer = () => undefined, traceparent = () => null } = options;
-  const context: RequestContext = { pools, tokenOf, onAnswer, traceparent };
+  const settledIds = new SettledIds();
+  const hearing: UnsettledHeard[] = [];
+  const onUnsettled: UnsettledHeard = (target, calls) => {
+    for (const hear of hearing) hear(target, calls);
+  };
+  const context: RequestContext = { pools, tokenOf, onAnswer, traceparent, settledIds, onUnsettled };
 
   return {
     identity: (target, signal, look) =>
@@ -88,6 +98,8 @@ export function createSandboxdHttpLink(
       const question = { ...post(path), content: bytes, heldMs: waitMs };
       return ask(context, target, question, (json) => stdinReply(json, piece), signal);
     },
+    settled: (target, calls) => settledIds.add(target, calls),
+    onUnsettled: (hear) => void hearing.push(hear),
     confirm: (target, calls, signal) =>
       ask(context, target, post('/calls/confirm', { calls } satisfies ConfirmRequest), nothing, signal),
     cancel: (target, call, signal) => ask(context, target, post(`${pathOf(call)}/cancel`), nothing, signal),
@@ -167,7 +179,11 @@ type RequestContext = {
   readonly tokenOf: (sandbox: SandboxId) => string;
   readonly onAnswer: (sandbox: SandboxId, status: number) => void;
   readonly traceparent: () => string | null;
+  readonly settledIds: SettledIds;
+  readonly onUnsettled: UnsettledHeard;
 };
+
+type UnsettledHeard = Parameters<SandboxLink['onUnsettled']>[0];
 
 type Answer = Dispatcher.ResponseData;
 
@@ -324,14 +340,19 @@ async function trySend(
   lease: Lease,
   until: AbortSignal,
 ): Promise<Sent> {
+  const settled = target.owner === undefined ? [] : context.settledIds.take(target);
   try {
-    const answer = await dispatch(lease.dispatcher, optionsOf(context, target, question), until);
+    const options = optionsOf(context, target, question, settled);
+    const answer = await dispatch(lease.dispatcher, options, until);
     checkSpeaker(target, answer.statusCode, answer.headers);
     context.onAnswer(target.sandbox, answer.statusCode);
     if (answer.statusCode >= 300) throw refusalOf(answer.statusCode, await textOf(answer));
+    const unsettled = answer.headers[unsettledHeader];
+    if (typeof unsettled === 'string') context.onUnsettled(target, callIdsIn(unsettled));
     return { answer, release: lease.release };
   } catch (error) {
     lease.release();
+    if (settled.length > 0) context.settledIds.add(target, settled);
     throw error instanceof LinkError ? error : maybeSent(error);
   }
 }
@@ -340,6 +361,7 @@ function optionsOf(
   { tokenOf, traceparent }: RequestContext,
   target: SandboxTarget,
   { method, path, json, bytes, content }: Question,
+  settled: readonly CallId[],
 ): Dispatcher.RequestOptions {
   const span = traceparent();
   const headers = {
@@ -348,6 +370,7 @@ function optionsOf(
     ...(target.boot !== null && { [bootHeader]: target.boot }),
     ...(target.owner !== undefined && { [ownerHeader]: target.owner }),
     ...(span !== null && { [spanHeader]: span }),
+    ...(settled.length > 0 && { [settledHeader]: callIdsText(settled) }),
   };
   if (json !== undefined) {
     return {
