@@ -32,28 +32,28 @@ const mirrored = (mirrors: string) =>
   shell.replace('image: host', `image: host, network: { mirrors: ${mirrors} }`);
 
 test.each([
-  ['{ pypi: https://pypi.example/simple }', []],
+  ['{ pypi: https://packages.example/simple }', []],
   [
-    '{ pypi: [https://pypi.example/simple/, "https://files.example/"], npm: HTTPS://PyPI.example:443/npm }',
+    '{ pypi: [https://packages.example/simple/, "https://files.example/"], npm: HTTPS://PyPI.example:443/npm }',
     [],
   ],
   [
-    '{ pypi: https://pypi.example.com/simple }',
-    ['is https://pypi.example.com/simple/, and the operator allows mirrors below'],
+    '{ pypi: https://packages.example.com/simple }',
+    ['is https://packages.example.com/simple/, and the operator allows mirrors below'],
   ],
   [
-    '{ pypi: https://pypi.example/simple, npm: "https://npm.example/" }',
-    ['network.mirrors.npm is https://npm.example/'],
+    '{ pypi: https://packages.example/simple, npm: "https://modules.example/" }',
+    ['network.mirrors.npm is https://modules.example/'],
   ],
-  ['{ pypi: http://pypi.example/simple }', ['is http://pypi.example/simple/']],
-  ['{ pypi: https://pypi.example/../simple/../../x }', []],
-  ['{ pypi: https://me:secret@pypi.example/ }', ['must not hold a user or a password']],
-  ['{ pypi: "https://pypi.example/?x" }', ['must end with its path']],
+  ['{ pypi: http://packages.example/simple }', ['is http://packages.example/simple/']],
+  ['{ pypi: https://packages.example/../simple/../../x }', []],
+  ['{ pypi: https://me:secret@packages.example/ }', ['must not hold a user or a password']],
+  ['{ pypi: "https://packages.example/?x" }', ['must end with its path']],
   ['{ pypi: file:///etc }', ['must be http://… or https://…']],
   ['{ pypi: nowhere }', ['must be http://… or https://…']],
-  ['{ Pypi: https://pypi.example/ }', ['mirrors are named by lower-case letters']],
+  ['{ Pypi: https://packages.example/ }', ['mirrors are named by lower-case letters']],
 ])('mirrors %s are held to what the operator allows', async (mirrors, told) => {
-  const policy = 'networks: [none, mirrors]\nmirrors: ["https://pypi.example", "https://files.example/"]';
+  const policy = 'networks: [none, mirrors]\nmirrors: ["https://packages.example", "https://files.example/"]';
   await using policies = await environmentFolder({ 'policy.yaml': policy });
   await using folder = await environmentFolder({ 'shell.yaml': mirrored(mirrors) });
   const permitted = loadPermitted(folder.path, join(policies.path, 'policy.yaml'));
@@ -64,7 +64,7 @@ test.each([
 
 test('without a policy that allows mirrors an environment with some does not load', async () => {
   await using folder = await environmentFolder({
-    'shell.yaml': mirrored('{ pypi: https://pypi.example/simple }'),
+    'shell.yaml': mirrored('{ pypi: https://packages.example/simple }'),
   });
   expect(await mistakesOf(folder.path, loadPermitted(folder.path, null))).toEqual([
     expect.stringContaining('network is mirrors, and the operator allows: none'),
@@ -73,9 +73,9 @@ test('without a policy that allows mirrors an environment with some does not loa
 });
 
 test('a sandbox has at most 16 addresses of mirrors', async () => {
-  const many = `[${Array.from({ length: 17 }, (_each, index) => `https://pypi.example/${index}/`).join(', ')}]`;
+  const many = `[${Array.from({ length: 17 }, (_each, index) => `https://packages.example/${index}/`).join(', ')}]`;
   await using policies = await environmentFolder({
-    'policy.yaml': 'networks: [mirrors]\nmirrors: ["https://pypi.example/"]',
+    'policy.yaml': 'networks: [mirrors]\nmirrors: ["https://packages.example/"]',
   });
   await using folder = await environmentFolder({ 'shell.yaml': mirrored(`{ pypi: ${many} }`) });
   expect(

@@ -28,7 +28,7 @@ export function judge(row: Row): Verdict {
 
 const isPlayed = (row: Row): row is Played => 'inContainer' in row;
 
-/** What is compared, and stands in the table. */
+/** One comparison: a row of the table. */
 function rewardOf({ state, reward, detail }: Shown): string {
   if (reward === null) return state === 'lost' ? detail : 'none';
   const named = Object.entries(reward);

@@ -3,10 +3,10 @@ import { aptConfig, mirrorVariables } from './settings.ts';
 
 test('each package manager gets the index of its mirror, and a name of no manager a variable of its own', () => {
   const mirrors = {
-    npm: ['https://npm.example/'],
-    pypi: ['https://pypi.example/simple/', 'https://files.example/'],
+    npm: ['https://modules.example/'],
+    pypi: ['https://packages.example/simple/', 'https://files.example/'],
     'debian-security': ['http://deb.example/debian-security/'],
-    models: ['https://npm.example/models/'],
+    models: ['https://modules.example/models/'],
   };
   expect(mirrorVariables(mirrors)).toEqual({
     APT_CONFIG: '/etc/corral-apt.conf',
@@ -26,5 +26,5 @@ test('each package manager gets the index of its mirror, and a name of no manage
 });
 
 test('apt has no file without a mirror of its packages', () => {
-  expect(aptConfig({ pypi: ['https://pypi.example/simple/'] })).toEqual({});
+  expect(aptConfig({ pypi: ['https://packages.example/simple/'] })).toEqual({});
 });

@@ -100,7 +100,7 @@ export const PolicySchema = strict({
   networks: Type.Optional(Type.Array(Name)),
   mirrors: Type.Optional(
     Type.Array(Type.String({ pattern: '^https?://[^/*]+' }), {
-      description: 'a list of addresses such as https://pypi.example/, each with everything below it',
+      description: 'a list of addresses such as https://packages.example/, each with everything below it',
     }),
   ),
   run_as: Type.Optional(

@@ -40,7 +40,7 @@ const DataYaml = strict({
 
 const MirrorAddress = Type.String({
   minLength: 1,
-  description: 'an address such as https://pypi.example/simple/',
+  description: 'an address such as https://packages.example/simple/',
 });
 
 /** Which names configure a package manager is said by `services/node/mirrors/settings.ts`. */
@@ -54,7 +54,7 @@ const MirrorsYaml = strict({
       additionalProperties: false,
       minProperties: 1,
       title: 'mirrors are named by lower-case letters, digits and dashes: pypi, debian, npm',
-      description: 'addresses by name: {pypi: [https://pypi.example/simple/, https://files.example/]}',
+      description: 'addresses by name: {pypi: [https://packages.example/simple/, https://files.example/]}',
     },
   ),
 });

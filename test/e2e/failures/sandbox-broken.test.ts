@@ -52,7 +52,7 @@ test.concurrent('a command that takes too much memory dies alone: text for the m
   expect(body).toMatchObject({ calls: [{ code: 'command_out_of_memory' }, { code: null }] });
 });
 
-test.concurrent('a sandbox that goes down with its command is the model’s: 200 now and later, and it is graded', async () => {
+test.concurrent('a command that ends its own sandbox is the model’s failure: 200 now and later, and the rollout is graded', async () => {
   let output = '';
   // What the command wrote stays when it dies; in the end the kernel has only the daemon left to take.
   for (let tries = 0; tries < 50 && !output.includes('went down'); tries += 1) {
@@ -130,7 +130,7 @@ test.concurrent('a job left behind that asks the daemon to stop, where it runs a
   await expectItsOwnDoing('trace_stop', 'rooted');
 });
 
-test.concurrent('the same command where it runs as somebody else kills what it may, and the sandbox stays', async () => {
+test.concurrent('the same command as another user kills only its own processes, and the sandbox stays', async () => {
   const killing = await call('trace_user', 'call_1', 'kill -9 -1; echo tried');
   expect(killing).toMatchObject({ status: 200, body: { output: expect.stringContaining('tried') } });
   expect(await call('trace_user', 'call_2', 'echo usable')).toMatchObject({ body: { output: 'usable\n' } });

@@ -82,7 +82,7 @@ describe('without the mirrors', () => {
   });
 
   test('no name is looked up, and no datagram leaves to a name server', async () => {
-    expect(await python("print(open_tcp('pypi.example', 443))")).toMatch(/name resolution|not known/);
+    expect(await python("print(open_tcp('packages.example', 443))")).toMatch(/name resolution|not known/);
     const sent = "socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('192.0.2.1', 53))";
     expect(
       await python(`

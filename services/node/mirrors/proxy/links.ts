@@ -1,10 +1,10 @@
 import { Transform, type TransformCallback } from 'node:stream';
 
-/** What stands for another server in a document, and what is to stand there instead. */
+/** An address in a document, and the one that replaces it. */
 export type Link = { readonly from: string; readonly to: string };
 
 /**
- * Puts one address in place of another wherever it stands in a document, whatever pieces it comes in. Bytes that are no address stay
+ * Replaces one address by another in a document that arrives in pieces. Bytes that are no address stay
  * as they are, in any encoding that has ASCII in it.
  */
 export function replaceLinks(links: readonly Link[]): Transform {

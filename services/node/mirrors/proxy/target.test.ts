@@ -3,7 +3,7 @@ import { planMirrors } from '../plan.ts';
 import { targetOf } from './target.ts';
 
 const plan = planMirrors({
-  pypi: ['https://pypi.example/root/simple/', 'https://files.example/'],
+  pypi: ['https://packages.example/root/simple/', 'https://files.example/'],
   debian: ['http://mirror.example/debian/'],
 });
 
@@ -13,9 +13,9 @@ const pypi = '127.0.31.2';
 const files = '::ffff:127.0.31.3';
 
 test.each([
-  [pypi, '/root/simple/six/', 'https://pypi.example/root/simple/six/'],
-  [pypi, '/root/simple', 'https://pypi.example/root/simple'],
-  [pypi, '/root/simple/%40a%2fb/', 'https://pypi.example/root/simple/%40a%2fb/'],
+  [pypi, '/root/simple/six/', 'https://packages.example/root/simple/six/'],
+  [pypi, '/root/simple', 'https://packages.example/root/simple'],
+  [pypi, '/root/simple/%40a%2fb/', 'https://packages.example/root/simple/%40a%2fb/'],
   [files, '/p/a.whl?x=1', 'https://files.example/p/a.whl?x=1'],
   [debian, 'http://deb.example/debian/dists/', 'http://mirror.example/debian/dists/'],
   [debian, 'http://mirror.example/debian/dists/', 'http://mirror.example/debian/dists/'],

@@ -52,7 +52,7 @@ describe('podFor', () => {
     [{ image: { kind: 'rootfs', path: '/srv/root' } } as const, /rootfs:\/srv\/root is a folder/],
     [{ data: [{ source: '/srv/corpus', target: '/corpus' }] }, /name an image that holds it/],
     [
-      { network: 'mirrors', mirrors: { pypi: ['https://pypi.example/simple/'] } },
+      { network: 'mirrors', mirrors: { pypi: ['https://packages.example/simple/'] } },
       /mirrors: …} is not offered on a cluster/,
     ],
     [{ network: 'internet' }, /network "internet" is not offered by this fleet; there is: none/],
