@@ -34,7 +34,7 @@ const mirrored = (mirrors: string) =>
 test.each([
   ['{ pypi: https://packages.example/simple }', []],
   [
-    '{ pypi: [https://packages.example/simple/, "https://files.example/"], npm: HTTPS://PyPI.example:443/npm }',
+    '{ pypi: [https://packages.example/simple/, "https://files.example/"], npm: HTTPS://Packages.example:443/npm }',
     [],
   ],
   [
