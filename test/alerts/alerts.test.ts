@@ -36,7 +36,11 @@ beforeAll(async () => {
     alertmanagerPort: recorder.port,
   });
   // Gateways and controllers, two of each.
-  await vi.waitFor(async () => expect(await prometheus.query('corral_build_info')).toBe(4), 60_000);
+  const everyPod = async () => {
+    const targets = await prometheus.targets();
+    expect(await prometheus.query('corral_build_info'), targets.join('\n')).toBe(4);
+  };
+  await vi.waitFor(everyPod, 60_000);
 });
 afterAll(async () => {
   await prometheus?.stop();

@@ -18,6 +18,8 @@ export type Prometheus = {
   readonly url: string;
   /** An answer of its API: the number of series that the query gives. Throws what it says of a query that it does not take. */
   query(expr: string): Promise<number>;
+  /** A line for each target: its pod, its health, and what its last scrape failed with. */
+  targets(): Promise<readonly string[]>;
   stop(): Promise<void>;
 };
 
@@ -53,7 +55,7 @@ export async function startPrometheus(beside: Beside): Promise<Prometheus> {
     await stop();
     throw error;
   }
-  return { url, query: (expr) => asked(url, expr), stop };
+  return { url, query: (expr) => countOf(url, expr), targets: () => targetsOf(url), stop };
 }
 
 const configOf = (folder: string, { alertmanagerPort }: Beside) => ({
@@ -61,8 +63,11 @@ const configOf = (folder: string, { alertmanagerPort }: Beside) => ({
   global: { scrape_interval: '1s', scrape_timeout: '1s', evaluation_interval: '1s' },
   rule_files: [join(folder, 'rules.yaml')],
   alerting: { alertmanagers: [{ static_configs: [{ targets: [`127.0.0.1:${alertmanagerPort}`] }] }] },
-  scrape_configs: [{ job_name: 'corral', file_sd_configs: [{ files: [join(folder, 'targets.json')] }] }],
+  scrape_configs: [{ job_name: 'corral', file_sd_configs: [targetsIn(join(folder, 'targets.json'))] }],
 });
+
+/** Read each second, too: a change that inotify does not report is otherwise seen after five minutes. */
+const targetsIn = (file: string) => ({ files: [file], refresh_interval: '1s' });
 
 const argsOf = (folder: string, port: number): readonly string[] => [
   `--config.file=${join(folder, 'prometheus.yaml')}`,
@@ -83,7 +88,25 @@ async function untilReady(url: string, server: ChildProcess, said: readonly stri
   throw new Error(`Prometheus does not come up:\n${said.join('\n')}`);
 }
 
-async function asked(url: string, expr: string): Promise<number> {
+type TargetsAnswer = {
+  readonly data: {
+    readonly activeTargets: readonly {
+      readonly labels: Readonly<Record<string, string>>;
+      readonly health: string;
+      readonly lastError: string;
+    }[];
+  };
+};
+
+async function targetsOf(url: string): Promise<readonly string[]> {
+  const response = await fetch(`${url}/api/v1/targets?state=active`);
+  const { data } = (await response.json()) as TargetsAnswer;
+  return data.activeTargets.map(({ labels, health, lastError }) =>
+    `${labels['pod']}: ${health} ${lastError}`.trimEnd(),
+  );
+}
+
+async function countOf(url: string, expr: string): Promise<number> {
   const response = await fetch(`${url}/api/v1/query?${new URLSearchParams({ query: expr }).toString()}`);
   const answer = (await response.json()) as {
     readonly status: string;

@@ -17,6 +17,8 @@ const start = () =>
   startCluster({ name, nodes: 1, fakeNodes: 2, nodeLoss: 'patient', images: [] }, () => undefined);
 afterEach(() => takeDown(name));
 
+const readyNodes = async () => (await nodesOf(await clusterOfTest())).map((node) => node.ready);
+
 /** Where the node's programs write beside their own folders, if they see the machine's file system. */
 const places = ['/run/containerd', '/var/lib/kubelet', '/var/lib/cni', '/var/log/containers'];
 
@@ -30,8 +32,7 @@ test('a cluster that ran pods is taken down without a trace, and the other goes 
   expect(await leftBehind(name)).toEqual([]);
   expect(places.map(existsSync)).toEqual(before);
   // While another cluster starts on two cores, a heartbeat may be late.
-  const ready = async () => (await nodesOf(await clusterOfTest())).map((node) => node.ready);
-  await eventually(ready, ['True', 'True']);
+  await eventually(readyNodes, ['True', 'True']);
 });
 
 test('a cluster whose containerd and kubelet were killed is taken down without a trace too', async () => {
