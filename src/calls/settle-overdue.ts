@@ -68,7 +68,7 @@ export async function settleOverdueCalls(
 async function settleOne(tools: OverdueTools, overdue: OverdueCall): Promise<OverdueEnd> {
   const work = await workOf(tools, overdue);
   if (work === null) return settleUnjudged(tools, overdue);
-  if (!isIdText(work.call)) return endTransfer(tools, work);
+  if (!isIdText(work.call)) return endTransfer(tools, overdue.rollout, work);
   const word = await askJournal(tools, overdue.rollout, work.call);
   const end = await act(tools, overdue, work, word);
   const { key, call } = work;
@@ -103,8 +103,13 @@ async function settleUnjudged({ calls, log }: OverdueTools, overdue: OverdueCall
 }
 
 /** The journal has no transfers, and whoever sent or read one is gone with its connection. */
-async function endTransfer(tools: OverdueTools, work: Tracked): Promise<OverdueEnd> {
-  await settleTransfer(tools, work, 'broken_off');
+async function endTransfer(
+  tools: OverdueTools,
+  { epoch }: RolloutRecord,
+  work: Tracked,
+): Promise<OverdueEnd> {
+  const end = { how: 'broken_off', admitted: 'unknown' } as const;
+  await settleTransfer(tools, work, { ...end, ranIn: epoch?.sandbox ?? null });
   return 'settled';
 }
 

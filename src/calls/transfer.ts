@@ -2,7 +2,8 @@ import type { ResolvedRollout } from '../claiming/resolve-rollout.ts';
 import { targetOf } from '../claiming/target.ts';
 import { refusal } from '../claiming/refusal.ts';
 import { Barred, Failure, sandboxdUnreachable } from '../failure/failure.ts';
-import { type CallId, callId } from '../model/ids.ts';
+import { type CallId, callId, type SandboxId } from '../model/ids.ts';
+import type { Admitted } from '../model/outcome.ts';
 import {
   type FileIn,
   type FileOut,
@@ -27,7 +28,14 @@ export type TransferDeps = AdmissionDeps & {
 };
 
 /** `broken_off`: an error, a lost connection, or a reader that went away; a repeat is a transfer of its own. */
-type TransferEnd = 'done' | 'broken_off';
+type TransferEnd = {
+  readonly how: 'done' | 'broken_off';
+  /** Of the sandbox, whether it received any of it. */
+  readonly admitted: Admitted;
+  /** Null: the target is not known, because another gateway sent it. */
+  readonly ranIn: SandboxId | null;
+  readonly setup?: SetupEnd;
+};
 
 /** One file or archive in or out: the largest that is allowed over a slow line. */
 const transferMs = 10 * 60_000;
@@ -52,7 +60,7 @@ export async function putFile(
   try {
     return await ending(
       deps,
-      work,
+      { work, target },
       () => put(copy.of(body)),
       (reply) => setupEndOf(work, to, copy, reply),
     );
@@ -68,10 +76,10 @@ async function putOnce(
   body: AsyncIterable<Uint8Array>,
 ): Promise<FileReply> {
   const { work, target, left } = await admitUpload(deps, rollout, to.call ?? null);
-  const reply = await ending(deps, work, () =>
+  const reply = await ending(deps, { work, target }, () =>
     deps.link.putFile(target, to, body, AbortSignal.timeout(transferMs)),
   );
-  if (left !== null) await settleTransfer(deps, left, 'done');
+  if (left !== null) await settleTransfer(deps, left, { how: 'done', admitted: 'yes', ranIn: null });
   return reply;
 }
 
@@ -91,13 +99,13 @@ export async function getFile(
   const { work, target } = await admitOwn(deps, rollout, 'get_file');
   try {
     const bytes = await deps.link.getFile(target, from, AbortSignal.timeout(transferMs));
-    return settlingAtEnd(deps, work, bytes);
+    return settlingAtEnd(deps, { work, target }, bytes);
   } catch (thrown) {
-    throw await failed(deps, work, thrown);
+    throw await failed(deps, { work, target }, thrown);
   }
 }
 
-type Admitted = { readonly work: Admissible; readonly target: SandboxTarget };
+type Sent = { readonly work: Admissible; readonly target: SandboxTarget };
 type TransferTool = 'put_file' | 'get_file';
 
 /**
@@ -108,7 +116,7 @@ async function admitUpload(
   deps: TransferDeps,
   rollout: ResolvedRollout,
   call: CallId | null,
-): Promise<Admitted & { readonly left: Admissible | null }> {
+): Promise<Sent & { readonly left: Admissible | null }> {
   if (call === null) return { ...(await admitOwn(deps, rollout, 'put_file')), left: null };
   const work = workOf(rollout, 'put_file', call, false);
   const admitted = await admit(deps, work).catch(nullIfBarred);
@@ -128,7 +136,7 @@ async function admitOwn(
   rollout: ResolvedRollout,
   tool: TransferTool,
   setup = false,
-): Promise<Admitted> {
+): Promise<Sent> {
   const work = workOf(rollout, tool, deps.random.text(16), setup);
   const admitted = await admit(deps, work);
   if (admitted.kind === 'dispatch') return { work, target: targetOf(admitted.rollout) };
@@ -148,38 +156,57 @@ const admit = (deps: TransferDeps, work: Admissible) =>
 
 async function ending<Result>(
   deps: TransferDeps,
-  work: Admissible,
+  { work, target }: Sent,
   send: () => Promise<Result>,
-  setupEnd: (result: Result) => SetupEnd | undefined = () => undefined,
+  setupEnd: (result: Result) => SetupEnd | null = () => null,
 ): Promise<Result> {
   try {
     const result = await send();
-    await settleTransfer(deps, work, 'done', setupEnd(result));
+    const setup = setupEnd(result);
+    const end = { how: 'done', admitted: 'yes', ranIn: target.sandbox } as const;
+    await settleTransfer(deps, work, { ...end, ...(setup && { setup }) });
     return result;
   } catch (thrown) {
-    throw await failed(deps, work, thrown);
+    throw await failed(deps, { work, target }, thrown);
   }
 }
 
 async function* settlingAtEnd(
   deps: TransferDeps,
-  work: Admissible,
+  { work, target }: Sent,
   bytes: AsyncIterable<Uint8Array>,
 ): AsyncIterable<Uint8Array> {
-  let end: TransferEnd = 'broken_off';
+  let how: TransferEnd['how'] = 'broken_off';
   try {
     yield* bytes;
-    end = 'done';
+    how = 'done';
   } catch (thrown) {
     throw failureOf(thrown);
   } finally {
-    await settleTransfer(deps, work, end);
+    await settleTransfer(deps, work, { how, admitted: 'yes', ranIn: target.sandbox });
   }
 }
 
-async function failed(deps: TransferDeps, work: Admissible, thrown: unknown): Promise<unknown> {
-  await settleTransfer(deps, work, 'broken_off');
+async function failed(deps: TransferDeps, { work, target }: Sent, thrown: unknown): Promise<unknown> {
+  const end = { how: 'broken_off', ranIn: target.sandbox } as const;
+  await settleTransfer(deps, work, { ...end, admitted: receivedBy(thrown) });
   return failureOf(thrown);
+}
+
+const receivedIn: Readonly<Record<LinkError['trouble']['kind'], Admitted>> = {
+  not_sent: 'no',
+  other_boot: 'no',
+  other_sandbox: 'no',
+  maybe_sent: 'unknown',
+  struck: 'unknown',
+  // A file that was refused may have been written in part.
+  refused: 'yes',
+};
+
+/** Whether the sandbox received any of it. */
+function receivedBy(thrown: unknown): Admitted {
+  if (!(thrown instanceof LinkError)) return 'unknown';
+  return receivedIn[thrown.trouble.kind];
 }
 
 /** A path that is wrong for its user is the caller's own mistake. */
@@ -195,20 +222,23 @@ function failureOf(thrown: unknown): unknown {
   if (trouble.kind === 'refused' && trouble.code === 'call_conflict')
     return new Failure('call_conflict', `${trouble.message}; use a new call id`);
   return sandboxdUnreachable(`the transfer broke off: ${thrown.message}; send it again`, {
-    admitted: trouble.kind === 'not_sent' ? 'no' : 'unknown',
+    admitted: receivedBy(thrown),
     cause: thrown,
   });
 }
 
-/** Ends the dispatch of a file transfer, so that its rollout can be graded and can expire. */
+/**
+ * Ends the dispatch of a file transfer, so that its rollout can be graded and can expire. If Redis forgot the dispatch, `ranIn` tells it
+ * whether the file is in the sandbox that the rollout has now.
+ */
 export async function settleTransfer(
   deps: RetryDeps & { readonly calls: Pick<CallStore, 'settle'> },
   work: Admissible,
-  end: TransferEnd,
-  setup?: SetupEnd,
+  { how, ...known }: TransferEnd,
 ): Promise<void> {
-  const outcome = end === 'done' ? 'completed' : 'cancelled';
-  const how = settlementOf(work, { outcome, code: null, admitted: 'yes', ...(setup && { setup }) });
-  const settlement = { ...how, keyId: work.keyId };
+  const outcome = how === 'done' ? 'completed' : 'cancelled';
+  const { ranIn, ...end } = known;
+  const judged = settlementOf(work, { outcome, code: null, ...end });
+  const settlement = { ...judged, keyId: work.keyId, ...(ranIn !== null && { ranIn }) };
   await retrying(deps, retryPolicies.fileEnd, () => deps.calls.settle(settlement));
 }

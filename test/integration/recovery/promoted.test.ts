@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import type { SandboxId } from '#src/model/ids.ts';
+import { rolloutId, type SandboxId } from '#src/model/ids.ts';
 import { rolloutKey } from '#src/model/rollout.ts';
 import { answering } from '#test/fakes/sandbox-link.ts';
+import { caller } from '#test/support/core-world.ts';
 import { inRedis, keys, ownerOf, RecoveryWorld } from './world.ts';
 
 const a = rolloutKey(ownerOf('a'));
@@ -101,6 +102,60 @@ test('a dispatch that it missed, in a sandbox that does not answer: the rollout 
   expect(swapped).toMatchObject({ rollout: { epoch: { sandbox } } });
   await world.core.state.lifecycle.lose(sandbox, null, 'evicted', {});
   expect(await world.record('a')).toMatchObject({ discarded: { code: 'sandbox_lost', cause: 'evicted' } });
+});
+
+/** A rollout of the native face with a file in its sandbox, and a second sandbox. */
+async function twoSandboxes(world: RecoveryWorld) {
+  const from = await world.ready();
+  await world.core.open('a');
+  await upload(world, 'first.txt', chunksOf('x'));
+  return { from, to: await world.ready() };
+}
+
+/** What a promoted Redis has that missed the transfers of `a`, and recovered it in another sandbox. */
+const movedTo = (world: RecoveryWorld, to: SandboxId) =>
+  inRedis(world.core.redis.socket, async (redis) => {
+    await redis.hset(keys('rollout', a), { state: 'claimed', sandbox: to, boot: 'boot-2', generation: 2 });
+    await redis.hdel(keys('rollout', a), 'dispatched', 'activeAtMs');
+    await redis.del(keys('calls', a), keys('inFlight', a), keys('callDeadlines'));
+  });
+
+const ref = { rollout: rolloutId('a'), attempt: null };
+const trainer = { ...caller, face: 'native' } as const;
+
+const upload = (world: RecoveryWorld, path: string, body: AsyncIterable<Uint8Array>) =>
+  world.core.wired.core.putFile(trainer, ref, { path, user: 'policy', form: 'file' }, body);
+
+const download = (world: RecoveryWorld, path: string) =>
+  world.core.wired.core.getFile(trainer, ref, { path, user: 'policy', form: 'file', mostBytes: 1_000 });
+
+async function* chunksOf(...texts: readonly string[]) {
+  for (const text of texts) yield Buffer.from(text);
+}
+
+describe('a transfer whose dispatch it missed', () => {
+  test('an upload into a sandbox that its rollout has lost since: it is not scored without the file', async () => {
+    await using world = await RecoveryWorld.start();
+    const { from, to } = await twoSandboxes(world);
+    async function* body() {
+      yield* chunksOf('one');
+      await movedTo(world, to);
+      yield* chunksOf('two');
+    }
+    await upload(world, 'answer.txt', body());
+    expect(await world.record('a')).toMatchObject({
+      discarded: { code: 'sandbox_lost', cause: 'pod_replaced', evidence: { ran_in: from, now_in: to } },
+    });
+  });
+
+  test('a read there: nothing of it could be lost, and the rollout goes on', async () => {
+    await using world = await RecoveryWorld.start();
+    const { to } = await twoSandboxes(world);
+    const bytes = await download(world, 'first.txt');
+    await movedTo(world, to);
+    expect(Buffer.concat(await Array.fromAsync(bytes)).toString()).toBe('x');
+    expect(await world.record('a')).toMatchObject({ discarded: null, state: 'claimed' });
+  });
 });
 
 async function promotedWithout(world: RecoveryWorld): Promise<SandboxId> {

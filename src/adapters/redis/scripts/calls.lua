@@ -181,7 +181,7 @@ script('settle', function(ask, texts)
   -- Where the rollout was given another sandbox meanwhile, neither has all of its state. One that was scored there already
   -- keeps its score, which the trainer has read: it graded beside a call of its own that nobody knew of any more.
   local function rememberDispatch()
-    if ask.admitted == 'no' or outcome == 'refused' then return end
+    if ask.admitted == 'no' or outcome == 'refused' or Call.isRead(call) then return end
     Rollout.write(id, 'dispatched', 1)
     if Verdict.read(id) ~= 'open' then return end
     if healing or (ranIn and ranIn ~= sandbox) then

@@ -83,11 +83,14 @@ end
 local readMs = 30 * 1000
 local readsName = 'corral get_file ' -- no caller's id has a space
 
+local function isRead(call)
+  return string.sub(call, 1, #readsName) == readsName
+end
+
 -- Whether a grade has to wait: for each call that may change something, and for reads that may still end.
 local function delaysGrade(id)
   for _, call in ipairs(redis.call('SMEMBERS', key.inFlight .. id)) do
-    local isRead = string.sub(call, 1, #readsName) == readsName
-    local summary = isRead and read(id, call)
+    local summary = isRead(call) and read(id, call)
     if not summary or nowMs - summary[3] < readMs then return true end
   end
   return false
@@ -183,6 +186,7 @@ return {
   removeSender = removeSender,
   callRuns = callRuns,
   callEnded = callEnded,
+  isRead = isRead,
   delaysGrade = delaysGrade,
   keepArguments = keepArguments,
   keepOutput = keepOutput,
