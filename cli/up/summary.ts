@@ -1,4 +1,4 @@
-import type { Environment } from '#src/model/environment.ts';
+import { type Environment, promisedMemoryOf } from '#src/model/environment.ts';
 import type { PoolOverrides } from '../fleet/parts.ts';
 import { bytes, duration } from '../print/amounts.ts';
 import { table } from '../print/table.ts';
@@ -48,7 +48,7 @@ export function environmentLine(environment: Environment, pool: PoolOverrides): 
     tools: Object.keys(environment.tools),
     minReady,
     max,
-    memoryBytes: max * environment.template.memory.limitBytes,
+    memoryBytes: max * promisedMemoryOf(environment.template),
   };
 }
 

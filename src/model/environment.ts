@@ -3,7 +3,7 @@ import type { DataDigest, EnvironmentName, EnvironmentVersion, TemplateDigest } 
 import type { Dataset } from './dataset.ts';
 import type { Dependency } from './dependency.ts';
 import type { Grader } from './grader.ts';
-import type { Mirrors } from './mirrors.ts';
+import { type Mirrors, mirrorProxyBytes } from './mirrors.ts';
 
 /** What a sandbox is created from; pools, waiting lines and breakers are kept by its digest. */
 export type Template = TemplateBody & { readonly digest: TemplateDigest; readonly image: Image };
@@ -54,6 +54,10 @@ export const memoryLimitOf = ({
   diskApart,
 }: Pick<TemplateBody, 'memory' | 'diskBytes' | 'diskApart'>): number =>
   memory.limitBytes + (diskApart === true ? diskBytes : 0);
+
+/** What a machine promises for it: its own limit, and that of the proxy which asks mirrors for it. */
+export const promisedMemoryOf = (template: TemplateBody): number =>
+  memoryLimitOf(template) + (template.mirrors === undefined ? 0 : mirrorProxyBytes);
 
 /**
  * `host`: this machine's own programs, read-only (local provider). `rootfs`: a folder (local). `image`: an image of a registry, or

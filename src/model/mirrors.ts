@@ -7,5 +7,8 @@ export type Mirrors = Readonly<Record<string, readonly string[]>>;
 /** The network of sandboxes that have {@link Mirrors}; in an operator's policy, the permission to have some. */
 export const mirrorsNetwork = 'mirrors';
 
+/** The most memory of one proxy. With what its bounds let through it needs less than half of it. */
+export const mirrorProxyBytes = 256 * 1024 ** 2;
+
 /** Each address of another server is one more address of the sandbox's loopback. */
 export const mostMirrorAddresses = 16;

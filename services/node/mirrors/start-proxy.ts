@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
+import { mirrorProxyBytes } from '#src/model/mirrors.ts';
 import { shellClosingFrom } from '#src/protocol/sandboxd/payload-layout.ts';
 import type { Group } from '../cgroups/groups.ts';
 import { proxyDescriptors } from './messages.ts';
@@ -11,8 +12,7 @@ export type ProxySite = {
   readonly program: string;
 };
 
-/** Of a proxy: with what its bounds let through it needs less than half of it. */
-export const proxyLimits = { memoryBytes: 256 * 1024 ** 2, tasks: 32, cpuMilli: 1_000, cpuShareMilli: 200 };
+export const proxyLimits = { memoryBytes: mirrorProxyBytes, tasks: 32, cpuMilli: 1_000, cpuShareMilli: 200 };
 
 /** A young generation of the smallest size: an idle proxy shall cost little. */
 const flags = ['--max-old-space-size=128', '--max-semi-space-size=1', '--disable-sigusr1'];

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, test } from 'vitest';
 import { anyPlace, type Template } from '#src/model/environment.ts';
+import { mirrorProxyBytes } from '#src/model/mirrors.ts';
 import { rolloutId, runId, sandboxId, tenantId } from '#src/model/ids.ts';
 import { createFakeClock } from '#test/fakes/clock.ts';
 import { createFakeLog } from '#test/fakes/log.ts';
@@ -160,6 +161,23 @@ test('limits are promised until a sandbox is removed, and one that would promise
   expect(() => create('s-3')).toThrow(/starts when others have ended/);
   memory.availableBytes = limitBytes;
   create('s-3');
+  endIt();
+  await sandboxes.stop();
+});
+
+test('a sandbox with mirrors is promised the memory of its proxy, too', async () => {
+  const mirrors = { pypi: ['https://packages.example/simple/'] };
+  const template = { ...request.template, mirrors };
+  const both = template.memory.limitBytes + mirrorProxyBytes;
+  const memory = { totalBytes: both - 1, availableBytes: both };
+  const { sandboxes, endIt } = setUp(() => ({}), {
+    idRanges: { take: async () => process.getuid?.() ?? 0, free: () => undefined, close: () => undefined },
+    memoryRoom: { percent: 100, read: () => memory },
+  });
+  const create = () => sandboxes.create({ ...request, template });
+  expect(create).toThrow(/it never starts here/);
+  memory.totalBytes = both;
+  create();
   endIt();
   await sandboxes.stop();
 });

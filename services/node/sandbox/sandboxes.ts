@@ -5,7 +5,7 @@ import { type Owner, sandboxAddress, type SandboxAddress } from '#src/model/roll
 import { type MemoryAccount, readMemoryAccount } from '#src/platform/memory-account.ts';
 import type { Log } from '#src/ports/log.ts';
 import type { CreateRequest, ProvidedSandbox } from '#src/ports/sandbox-provider.ts';
-import { memoryLimitOf, type Template } from '#src/model/environment.ts';
+import { promisedMemoryOf, type Template } from '#src/model/environment.ts';
 import { mirrorsNetwork } from '#src/model/mirrors.ts';
 import { isReserved, longestSocketPath } from '../bwrap/places.ts';
 import type { HeldImage } from '../images/images.ts';
@@ -107,7 +107,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     if (ended.has(sandbox)) throw alreadyGone(sandbox);
     checkRequest(request, records.folderOf(sandbox).socket);
     checkMirrors(template, options.idRanges);
-    refuseWithoutRoom(memoryLimitOf(template), promisedBytes(lives.values()), memoryRoom);
+    refuseWithoutRoom(promisedMemoryOf(template), promisedBytes(lives.values()), memoryRoom);
     if (!line.hasRoom()) throw lineFull();
     const life = newLife(request, clock.nowMs(), image);
     lives.set(sandbox, life);
@@ -155,7 +155,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
 const isIn = (base: number, id: number) => id >= base && id < base + idsInRange;
 /** Also of those that still end: until a sandbox is removed, what it wrote is there. */
 const promisedBytes = (lives: Iterable<Life>): number =>
-  [...lives].reduce((sum, { request }) => sum + memoryLimitOf(request.template), 0);
+  [...lives].reduce((sum, { request }) => sum + promisedMemoryOf(request.template), 0);
 
 async function lookAt(life: Life, nowMs: number): Promise<void> {
   if (life.expiresAtMs !== null && nowMs > life.expiresAtMs + expiryGraceMs) return end(life, 'expired');
