@@ -8,7 +8,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /** How it answers from now on. `is silent`: it accepts, and says nothing. */
-export type MirrorFate = 'works' | `answers ${503 | 429 | 408}` | 'resets' | 'breaks off' | 'is silent';
+export type MirrorFate =
+  | 'works'
+  | `answers ${503 | 429 | 408 | 404 | 403 | 302}`
+  | 'resets'
+  | 'breaks off'
+  | 'is silent';
 
 /** Package registries on this machine's loopback, with one package of each kind: `toy` of PyPI's, of npm's and of Debian's. */
 export type PackageMirror = AsyncDisposable & {
@@ -137,6 +142,7 @@ async function pythonPackage(
   const sum = createHash('sha256').update(body).digest('hex');
   const index = `<!DOCTYPE html><html><body><a href="${files}/packages/${wheel}#sha256=${sum}">${wheel}</a></body></html>`;
   return [
+    ['/simple/', text('text/html', '<!DOCTYPE html><html><body><a href="toy/">toy</a></body></html>')],
     ['/simple/toy/', text('text/html', index)],
     [`/packages/${wheel}`, { type: 'application/octet-stream', body }],
   ];

@@ -22,6 +22,8 @@ const Use = Type.Object({
 });
 const Doubt = Type.Union([Type.Literal('load'), Type.Literal('unproven'), Type.Null()]);
 
+const Usual = Type.Record(Type.String({ maxLength: 2_000 }), Type.Integer({ minimum: 1, maximum: 9 }));
+
 const ProxyOrder = Type.Union([
   /** The door, a listener in the sandbox's network, comes with it. */
   Type.Object({
@@ -43,6 +45,8 @@ const ProxyOrder = Type.Union([
     tally: Type.Object({ policy: Use, grader: Use, undecided: Count, doubt: Doubt }),
     /** Addresses to ask once, because this machine has had no good answer from them for a day. */
     unproven: Type.Unsafe<readonly string[]>(Type.Array(Type.String())),
+    /** What the others answer when they work. */
+    usual: Usual,
   }),
   /** Answers a report of use. */
   Type.Object({ kind: Type.Literal('standing'), doubt: Doubt }),
@@ -59,8 +63,12 @@ export function readProxyOrder(value: unknown): ProxyOrder {
 const ProxyMessage = Type.Union([
   /** It has given up its rights, and waits for the order. */
   Type.Object({ kind: Type.Literal('ready') }),
-  /** It serves. `trouble`: which unproven address cannot be reached, and why; null: all can. */
-  Type.Object({ kind: Type.Literal('serves'), trouble: Type.Union([Type.String(), Type.Null()]) }),
+  /** It serves. `trouble`: which unproven address cannot be reached, and why; null: all can. `usual`: what these answered. */
+  Type.Object({
+    kind: Type.Literal('serves'),
+    trouble: Type.Union([Type.String(), Type.Null()]),
+    usual: Usual,
+  }),
   /** Requests since the last report, the addresses that answered well since, and one that failed now. */
   Type.Object({
     kind: Type.Literal('use'),

@@ -49,8 +49,9 @@ export function createMirrorProxies(options: MirrorOptions): MirrorProxies {
         closeFiles();
         throw thrown;
       });
-      const parts = { ...options, client, tally, connections, door, unproven, hear, closeFiles };
-      return superviseProxy(parts, signal);
+      const files = { tally, connections, door, closeFiles };
+      const told = { unproven, usual: () => proven.usual(addresses), hearUsual: proven.noteUsual, hear };
+      return superviseProxy({ ...options, client, ...files, ...told }, signal);
     },
   };
 }

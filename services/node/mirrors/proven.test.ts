@@ -24,3 +24,18 @@ test('with more mirrors than are kept the oldest one is forgotten, also if it an
   proven.note('one more');
   expect(['oldest', 'again', 'one more'].map((each) => proven.isProven(each))).toEqual([true, false, true]);
 });
+
+test('what an address usually answers is the first word, until a day without a good answer has passed', () => {
+  let nowMs = 0;
+  const proven = createProven(() => nowMs);
+  const [one, other] = ['http://one.example/', 'http://other.example/'];
+  proven.noteUsual({ [one]: 2 });
+  proven.noteUsual({ [one]: 4 });
+  expect(proven.usual([one, other])).toEqual({ [one]: 2 });
+  expect(proven.isProven(one)).toBe(true);
+  nowMs = dayMs;
+  proven.note(one);
+  expect(proven.usual([one])).toEqual({});
+  proven.noteUsual({ [one]: 4 });
+  expect(proven.usual([one])).toEqual({ [one]: 4 });
+});

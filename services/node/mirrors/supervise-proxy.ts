@@ -8,6 +8,7 @@ import { type Group, type Groups, ownGroups } from '../cgroups/groups.ts';
 import type { Range } from './addresses.ts';
 import type { Door } from './door.ts';
 import { type ProxyOrder, readProxyMessage, type UseReport } from './messages.ts';
+import type { Usual } from './proven.ts';
 import type { Bounds } from './proxy/account.ts';
 import { type ConnectionTables, proxyLimits, type ProxySite, startProxy } from './start-proxy.ts';
 import type { TallyFile } from './tally-file.ts';
@@ -39,6 +40,8 @@ export type ProxyParts = ProxySite & {
   readonly connections: ConnectionTables;
   readonly door: Door;
   readonly unproven: readonly string[];
+  readonly usual: () => Usual;
+  readonly hearUsual: (usual: Usual) => void;
   /** Returns why the sandbox may have caused a failure. */
   readonly hear: (report: UseReport) => MirrorDoubt | null;
   /** Called when no process has the files any more. */
@@ -125,7 +128,7 @@ function begin(
   tally: MirrorTally,
   onServes: (trouble: string | null) => void,
 ): Begun {
-  const { client, bounds, privateAddresses, unproven, door } = parts;
+  const { client, bounds, privateAddresses, unproven, usual, door } = parts;
   const { descriptors } = parts.connections;
   const process = startProxy(parts, group, { tally: parts.tally.descriptor, connections: descriptors });
   const send = (order: ProxyOrder, handle?: Door['handle']) =>
@@ -137,9 +140,12 @@ function begin(
     if (message === null) return void process.kill('SIGKILL');
     if (message.kind === 'ready') {
       const { mirrors, graderId } = client;
-      send({ kind: 'start', mirrors, bounds, privateAddresses, graderId, tally, unproven }, door.handle);
-    } else if (message.kind === 'serves') onServes(message.trouble);
-    else send({ kind: 'standing', doubt: parts.hear(message) });
+      const order = { mirrors, bounds, privateAddresses, graderId, tally, unproven, usual: usual() };
+      send({ kind: 'start', ...order }, door.handle);
+    } else if (message.kind === 'serves') {
+      parts.hearUsual(message.usual);
+      onServes(message.trouble);
+    } else send({ kind: 'standing', doubt: parts.hear(message) });
   });
   return { process, words: lastWordsOf(process) };
 }

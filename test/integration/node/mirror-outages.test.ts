@@ -60,15 +60,21 @@ describe('the evidence of a command', () => {
     expect(await mirrorsOf(inside.sh(`${asking('toy/')}; ${asking('none/')}`))).toEqual(counts);
   });
 
-  test.each(['answers 503', 'answers 429', 'answers 408', 'resets', 'breaks off'] as const)(
-    'of a mirror that %s has the failure, and that of the probe',
-    async (fate) => {
-      mirror.become(fate);
-      expect(await mirrorsOf(ask('toy/'))).toMatchObject({ asked: 1, failed: 1, confirmed: 1 });
-      mirror.become('works');
-      expect(await mirrorsOf(ask('toy/'))).toMatchObject({ asked: 1, failed: 0, confirmed: 0 });
-    },
-  );
+  test.each([
+    'answers 503',
+    'answers 429',
+    'answers 408',
+    'answers 404',
+    'answers 403',
+    'answers 302',
+    'resets',
+    'breaks off',
+  ] as const)('of a mirror that %s has the failure, and that of the probe', async (fate) => {
+    mirror.become(fate);
+    expect(await mirrorsOf(ask('toy/'))).toMatchObject({ asked: 1, failed: 1, confirmed: 1 });
+    mirror.become('works');
+    expect(await mirrorsOf(ask('toy/'))).toMatchObject({ asked: 1, failed: 0, confirmed: 0 });
+  });
 
   test('of a silent mirror has the failure only if the command waited for it', async () => {
     mirror.become('is silent');
@@ -87,6 +93,11 @@ describe('the evidence of a command', () => {
   test('of one address that fails has a failure that no probe confirms', async () => {
     mirror.become('answers 503', '/simple/cursed/');
     expect(await mirrorsOf(ask('cursed/'))).toMatchObject({ asked: 1, failed: 1, confirmed: 0 });
+  });
+
+  test('of one address that is refused has no failure', async () => {
+    mirror.become('answers 403', '/simple/cursed/');
+    expect(await mirrorsOf(ask('cursed/'))).toMatchObject({ asked: 1, failed: 0, confirmed: 0 });
   });
 
   test('doubts an outage if its run makes most of the requests', async () => {
@@ -111,6 +122,12 @@ describe('the evidence of a grader', () => {
   test('counts its own requests', async () => {
     expect(await mirrorsOf(grade(asking('toy/')))).toMatchObject({ asked: 1, failed: 0, refused: 0 });
     mirror.become('answers 503');
+    expect(await mirrorsOf(grade(asking('toy/')))).toMatchObject({ asked: 1, failed: 1, confirmed: 1 });
+  });
+
+  test('has the failure of a mirror that refuses everything, and nothing of one that lacks a name', async () => {
+    expect(await mirrorsOf(grade(asking('none/')))).toMatchObject({ asked: 1, failed: 0, confirmed: 0 });
+    mirror.become('answers 403');
     expect(await mirrorsOf(grade(asking('toy/')))).toMatchObject({ asked: 1, failed: 1, confirmed: 1 });
   });
 

@@ -5,7 +5,7 @@ import type { MirrorPlan } from '../plan.ts';
 import type { Account } from './account.ts';
 import { answerHeaders, askedHeaders } from './headers.ts';
 import { replaceLinks } from './links.ts';
-import { codeOf, isFailure } from './probe.ts';
+import { codeOf, isDoubtful, isFailure } from './probe.ts';
 import { createProgress, type Progress, quietMs } from './progress.ts';
 import type { Outcome, ProbeResult, Tally } from './tally.ts';
 import { type Target, targetOf } from './target.ts';
@@ -16,7 +16,7 @@ export type Forwarding = {
   readonly plan: MirrorPlan;
   readonly upstream: Upstream;
   readonly tally: Pick<Tally, 'asked' | 'ended' | 'silent'>;
-  /** Asks a mirror that has failed. */
+  /** Asks a mirror that may have failed. */
   readonly probe: (mirror: string) => Promise<ProbeResult>;
   readonly onGood: (mirror: string) => void;
 };
@@ -105,6 +105,7 @@ async function pass(passing: Passing, progress: Progress, over: (outcome: Outcom
   const { statusCode = 502 } = got;
   // What is good so far may break off.
   if (isFailure(statusCode)) over('failed');
+  else if (isDoubtful(statusCode)) over('doubtful');
   const changes = changesOf(plan, target, request, got);
   response.writeHead(statusCode, answerHeaders(plan, got.headers, changes.length > 0));
   let brokenOff: BrokenOff | null = null;
@@ -120,7 +121,7 @@ async function pass(passing: Passing, progress: Progress, over: (outcome: Outcom
     throw brokenOff ?? thrown;
   }
   over('answered');
-  if (!isFailure(statusCode)) onGood(target.mirror);
+  if (!isFailure(statusCode) && !isDoubtful(statusCode)) onGood(target.mirror);
 }
 
 type Pipe = readonly [Readable, ...Transform[], ServerResponse];

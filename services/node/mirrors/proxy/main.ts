@@ -28,6 +28,6 @@ const reports = createReports(say);
 process.on('message', (value: unknown, door: SendHandle) => {
   const order = readProxyOrder(value);
   if (order.kind === 'standing') return reports.heard(order.doubt);
-  void serve(order, door, reports).then((trouble) => say({ kind: 'serves', trouble }));
+  void serve(order, door, reports).then((asked) => say({ kind: 'serves', ...asked }));
 });
 say({ kind: 'ready' });

@@ -6,12 +6,13 @@ import type { MirrorDoubt } from '#src/protocol/sandboxd/mirror-tally.ts';
 import { reachable } from '../addresses.ts';
 import { proxyDescriptors, type StartOrder } from '../messages.ts';
 import { planMirrors } from '../plan.ts';
+import type { Usual } from '../proven.ts';
 import { writeTally } from '../tally-file.ts';
 import { forward } from './forward.ts';
 import { createLookups } from './lookups.ts';
-import { createProbe, type Probe } from './probe.ts';
+import { classOf, createProbe, type Probe, troubleIn } from './probe.ts';
 import type { Reports } from './reports.ts';
-import { createTally, type Tally } from './tally.ts';
+import { createTally, type ProbeResult, type Tally } from './tally.ts';
 import { createUpstream } from './upstream.ts';
 import { createUsers, type User, type Users } from './users.ts';
 import { whoseConnection } from './whose.ts';
@@ -22,8 +23,8 @@ const idleMs = 30_000;
 /** Requests that a connection may have sent before the first is answered. apt sends ten. */
 const mostQueued = 16;
 
-/** Serves at the door. Resolves with which unproven mirror cannot be reached, and why; null: all can. */
-export async function serve(order: StartOrder, door: SendHandle, reports: Reports): Promise<string | null> {
+/** Serves at the door. Resolves with what the unproven mirrors say. */
+export async function serve(order: StartOrder, door: SendHandle, reports: Reports): Promise<Asked> {
   const { mirrors, bounds, privateAddresses, graderId } = order;
   const plan = planMirrors(mirrors);
   const isOpen = reachable(privateAddresses);
@@ -31,6 +32,9 @@ export async function serve(order: StartOrder, door: SendHandle, reports: Report
   const upstream = createUpstream(isOpen, lookup);
   // With connections of its own, so that requests that hold many do not make a probe late.
   const probe = createProbe(createUpstream(isOpen, lookup));
+  const usual = new Map(Object.entries(order.usual));
+  const hasFailed = async (mirror: string) =>
+    troubleIn(await probe(mirror), usual.get(mirror) ?? null) !== null;
   const tally = createTally(order.tally, createWriter());
   const whoseIs = (socket: Socket) => whoseConnection(proxyDescriptors.connections, graderId, socket);
   const users = createUsers(bounds, whoseIs, tally);
@@ -38,7 +42,7 @@ export async function serve(order: StartOrder, door: SendHandle, reports: Report
     plan,
     upstream,
     tally,
-    probe: (mirror: string) => confirmed(probe, mirror, reports.failed),
+    probe: (mirror: string) => confirmed(mirror, hasFailed, reports.failed),
     onGood: reports.good,
   };
   const server = serverWith(users, tally, (user, request, response) => {
@@ -46,7 +50,9 @@ export async function serve(order: StartOrder, door: SendHandle, reports: Report
     return forward(forwarding, user, request, response);
   });
   server.listen(door);
-  return unreachable(order.unproven, probe, reports.good);
+  const asked = await askAll(order.unproven, probe, reports.good);
+  for (const [mirror, status] of Object.entries(asked.usual)) usual.set(mirror, status);
+  return asked;
 }
 
 function createWriter() {
@@ -58,26 +64,33 @@ function createWriter() {
 }
 
 async function confirmed(
-  probe: Probe,
   mirror: string,
+  failed: (mirror: string) => Promise<boolean>,
   ask: (mirror: string) => Promise<MirrorDoubt | null>,
-): Promise<{ readonly hasFailed: boolean; readonly doubt: MirrorDoubt | null }> {
-  const hasFailed = (await probe(mirror)) !== null;
+): Promise<ProbeResult> {
+  const hasFailed = await failed(mirror);
   return { hasFailed, doubt: hasFailed ? await ask(mirror) : null };
 }
 
-async function unreachable(
+/** `trouble`: which mirror cannot be reached, and why; null: all can. `usual`: what the others answered, by class of status. */
+type Asked = { readonly trouble: string | null; readonly usual: Usual };
+
+async function askAll(
   mirrors: readonly string[],
   probe: Probe,
   onGood: (mirror: string) => void,
-): Promise<string | null> {
-  const asked = mirrors.map(async (mirror) => {
-    const trouble = await probe(mirror);
-    if (trouble === null) onGood(mirror);
-    return trouble === null ? [] : [`${mirror} (${trouble})`];
-  });
-  const found = (await Promise.all(asked)).flat();
-  return found.length === 0 ? null : found.join(', ');
+): Promise<Asked> {
+  const troubles: string[] = [];
+  const usual: Record<string, number> = {};
+  const ask = async (mirror: string) => {
+    const said = await probe(mirror);
+    const trouble = troubleIn(said, null);
+    if (trouble !== null) return void troubles.push(`${mirror} (${trouble})`);
+    onGood(mirror);
+    if (typeof said === 'number') usual[mirror] = classOf(said);
+  };
+  await Promise.all(mirrors.map(ask));
+  return { trouble: troubles.length === 0 ? null : troubles.join(', '), usual };
 }
 
 type Answer = (user: User, request: IncomingMessage, response: ServerResponse) => Promise<void>;

@@ -26,6 +26,22 @@ test('a failure is undecided until its probe is over', async () => {
   });
 });
 
+test.each([
+  [failing, { failed: 1, confirmed: 1 }],
+  [
+    { hasFailed: false, doubt: null },
+    { failed: 0, confirmed: 0 },
+  ],
+])('a doubtful answer has failed only if the probe has: %j', async (result, counted) => {
+  const { tally, last } = aTally();
+  tally.asked('grader');
+  const probe = Promise.resolve(result);
+  tally.ended('grader', 'doubtful', () => probe);
+  expect(last()).toMatchObject({ undecided: 1, grader: { failed: 0 } });
+  await probe;
+  expect(last()).toMatchObject({ undecided: 0, grader: counted });
+});
+
 test('what becomes of a connection without a known user counts for policy and grader', () => {
   const { tally, last } = aTally();
   tally.connected('unknown');

@@ -7,16 +7,17 @@ import type { Whose } from './whose.ts';
  *   answered   by the mirror, or here because it is for nothing that was allowed
  *   refused    by the sandbox's bounds
  *   failed     the mirror answered 5xx, 429 or 408, broke the connection off, or did not answer
+ *   doubtful   the mirror refused or redirected it, as it does with names that do not exist; failed, if a probe is answered so, too
  *   left       the sandbox did not wait for the answer
  */
-export type Outcome = 'answered' | 'refused' | 'failed' | 'left';
+export type Outcome = 'answered' | 'refused' | 'failed' | 'doubtful' | 'left';
 
 /** Counts one sandbox's requests. What is counted is written before the sandbox can know of it. */
 export type Tally = {
   connected(whose: Whose): void;
   disconnected(whose: Whose): void;
   asked(whose: Whose): void;
-  /** The outcome is known; a request under way has exactly one. `probe`: asks the mirror of a failed request. */
+  /** The outcome is known; a request under way has exactly one. `probe`: asks the mirror of a failed or doubtful request. */
   ended(whose: Whose, outcome: Outcome, probe: () => Promise<ProbeResult>): void;
   /** A connection or a request above the bounds, before it was asked. */
   refused(whose: Whose): void;
@@ -44,10 +45,10 @@ export function createTally(before: MirrorTally, write: (tally: MirrorTally) => 
   const addUndecided = (by: 1 | -1) => {
     tally = { ...tally, undecided: tally.undecided + by };
   };
-  const confirm = (whose: Whose, { hasFailed, doubt }: ProbeResult) => {
+  const confirm = (whose: Whose, isDoubtful: boolean, { hasFailed, doubt }: ProbeResult) => {
     addUndecided(-1);
     if (hasFailed) {
-      change(whose, ['confirmed', 1]);
+      change(whose, ['confirmed', 1], ...(isDoubtful ? ([['failed', 1]] as const) : []));
       tally = { ...tally, doubt };
     }
     write(tally);
@@ -64,10 +65,10 @@ export function createTally(before: MirrorTally, write: (tally: MirrorTally) => 
     ended: (whose, outcome, probe) => {
       change(whose, ['underWay', -1]);
       if (outcome === 'refused') change(whose, ['refused', 1]);
-      if (outcome === 'failed') {
-        change(whose, ['failed', 1]);
+      if (outcome === 'failed') change(whose, ['failed', 1]);
+      if (outcome === 'failed' || outcome === 'doubtful') {
         addUndecided(1);
-        void probe().then((result) => confirm(whose, result));
+        void probe().then((result) => confirm(whose, outcome === 'doubtful', result));
       }
       write(tally);
     },
