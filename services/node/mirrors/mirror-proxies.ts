@@ -4,7 +4,7 @@ import type { Groups } from '../cgroups/groups.ts';
 import { openDoor } from './door.ts';
 import { createLoad } from './load.ts';
 import type { UseReport } from './messages.ts';
-import { createProven } from './proven.ts';
+import { createProven, type Usual } from './proven.ts';
 import type { Bounds } from './proxy/account.ts';
 import { openConnectionTables, type ProxySite } from './start-proxy.ts';
 import { type MirrorClient, type Proxy, superviseProxy } from './supervise-proxy.ts';
@@ -50,7 +50,12 @@ export function createMirrorProxies(options: MirrorOptions): MirrorProxies {
         throw thrown;
       });
       const files = { tally, connections, door, closeFiles };
-      const told = { unproven, usual: () => proven.usual(addresses), hearUsual: proven.noteUsual, hear };
+      const told = {
+        unproven,
+        usual: () => proven.usual(addresses),
+        hearUsual: (usual: Usual) => proven.noteUsual(usual),
+        hear,
+      };
       return superviseProxy({ ...options, client, ...files, ...told }, signal);
     },
   };
