@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { SessionAnswer } from '#src/protocol/console/session.ts';
+import { Compare } from './screens/compare.tsx';
 import { Fleet } from './screens/fleet.tsx';
 import { Login, logIn } from './screens/login.tsx';
 import { Rollout } from './screens/rollout.tsx';
@@ -55,6 +56,8 @@ function screenOf({ path, query }: Route): ComponentChildren {
   if (section === undefined) return <Runs query={query} />;
   if (section === 'fleet' && path.length === 1) return <Fleet />;
   if (section === 'runs' && run !== undefined && path.length === 2) return <Run run={run} query={query} />;
+  if (section === 'runs' && run !== undefined && part === 'compare' && path.length === 3)
+    return <Compare run={run} query={query} />;
   if (section === 'runs' && run !== undefined && part === 'rollouts' && id !== undefined)
     return <Rollout run={run} id={id} query={query} />;
   return <p class="empty">There is no such page.</p>;

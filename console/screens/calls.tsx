@@ -135,7 +135,7 @@ function Outline({
 const isFailed = ({ blame }: CallLine): boolean => blame !== null;
 
 /** Its calls while it is near the screen; afterwards an empty box of the same height. */
-function Block({
+export function Block({
   length,
   isFirst,
   children,
@@ -229,7 +229,7 @@ function Call({
 }
 
 /** Of arguments that are one text, that text; a cut one, or one of several, as it was sent. */
-function commandIn(text: string): string {
+export function commandIn(text: string): string {
   try {
     const values: unknown[] = Object.values(JSON.parse(text));
     const [only] = values;
@@ -239,5 +239,5 @@ function commandIn(text: string): string {
   }
 }
 
-const isCut = (text: Excerpt | null): boolean => text !== null && text.text.length < text.length;
+export const isCut = (text: Excerpt | null): boolean => text !== null && text.text.length < text.length;
 const isLost = (text: Excerpt | null): text is Excerpt => text !== null && text.length < text.whole;

@@ -1,9 +1,11 @@
 import { useEffect, useState } from 'preact/hooks';
-import type { ConsoleRolloutAnswer, CopyLine, Why } from '#src/protocol/console/rollout.ts';
+import type { ConsoleRolloutAnswer, CopyLine } from '#src/protocol/console/rollout.ts';
 import { useLive } from '../ui/api.ts';
 import { Card, Missing, Reading, Trouble } from '../ui/parts.tsx';
+import { addressOfRollout, addressOfTwo, apiOf, isSameRollout } from '../ui/rollout-address.ts';
 import { addressOf, go, linkTo } from '../ui/route.ts';
 import { count, instant, score, shortId, signed, span } from '../ui/text.ts';
+import { Answer } from './answer.tsx';
 import { Calls } from './calls.tsx';
 
 const everyMs = 5_000;
@@ -18,8 +20,7 @@ export function Rollout({
   readonly query: URLSearchParams;
 }) {
   const attempt = query.get('attempt') ?? '1';
-  const path = `/api/runs/${encodeURIComponent(run)}/rollouts/${encodeURIComponent(id)}`;
-  const asked = `?attempt=${encodeURIComponent(attempt)}`;
+  const { path, asked } = apiOf(run, { id, attempt });
   const { answer, error } = useLive<ConsoleRolloutAnswer>(path + asked, everyMs);
   useCopies(answer);
   return (
@@ -48,20 +49,14 @@ function useCopies(answer: ConsoleRolloutAnswer | null): void {
   useEffect(() => {
     const onKey = ({ key, ctrlKey, altKey, metaKey }: KeyboardEvent): void => {
       if (answer === null || ctrlKey || altKey || metaKey || (key !== '[' && key !== ']')) return;
-      const at = answer.group.findIndex((copy) => isSame(copy, answer));
+      const at = answer.group.findIndex((copy) => isSameRollout(copy, answer));
       const next = answer.group[at + (key === '[' ? -1 : 1)];
-      if (next !== undefined) go(addressOfCopy(answer.run, next));
+      if (next !== undefined) go(addressOfRollout(answer.run, next));
     };
     addEventListener('keydown', onKey);
     return () => removeEventListener('keydown', onKey);
   }, [answer]);
 }
-
-const isSame = (copy: CopyLine, { id, attempt }: ConsoleRolloutAnswer): boolean =>
-  copy.id === id && copy.attempt === attempt;
-
-const addressOfCopy = (run: string, { id, attempt }: CopyLine): string =>
-  addressOf(['runs', run, 'rollouts', id], attempt === 1 ? {} : { attempt: String(attempt) });
 
 function Page({
   answer,
@@ -190,6 +185,7 @@ const shownCopies = 40;
 
 function Group({ answer }: { readonly answer: ConsoleRolloutAnswer }) {
   const { group, item, step, run } = answer;
+  const other = bestOther(answer);
   return (
     <Card title="Its group" aside={item === null ? `step ${step}` : `the same item in step ${step}`}>
       {item !== null && <code class="what">{item}</code>}
@@ -197,9 +193,9 @@ function Group({ answer }: { readonly answer: ConsoleRolloutAnswer }) {
         {group.slice(0, shownCopies).map((copy) => (
           <li key={`${copy.id} ${copy.attempt}`}>
             <a
-              aria-current={isSame(copy, answer) ? 'true' : undefined}
+              aria-current={isSameRollout(copy, answer) ? 'true' : undefined}
               title={copy.id}
-              {...linkTo(addressOfCopy(run, copy))}
+              {...linkTo(addressOfRollout(run, copy))}
             >
               <b class={copy.code === null ? '' : 'bad'}>{copy.code === null ? score(copy.score) : 'lost'}</b>
               <span class="sr">{shortId(copy.id)},</span> <small>{count(copy.calls, 'call')}</small>
@@ -208,9 +204,20 @@ function Group({ answer }: { readonly answer: ConsoleRolloutAnswer }) {
         ))}
       </ul>
       {group.length > shownCopies && <p class="quiet">and {group.length - shownCopies} more</p>}
+      {other !== undefined && (
+        <p>
+          <a {...linkTo(addressOfTwo(run, answer, other))}>Compare with the best other copy</a>
+        </p>
+      )}
     </Card>
   );
 }
+
+/** Undefined: no other copy has a score. */
+const bestOther = (answer: ConsoleRolloutAnswer): CopyLine | undefined =>
+  answer.group
+    .filter((copy) => copy.score !== null && !isSameRollout(copy, answer))
+    .toSorted((one, other) => (other.score ?? 0) - (one.score ?? 0))[0];
 
 function WhyCard({
   answer: { why, reads_truth: readsTruth, score: reward },
@@ -238,7 +245,7 @@ function WhyCard({
             </li>
           ))}
         </ul>
-        <Compared why={why} />
+        <Answer why={why} />
         {why.stderr !== '' && (
           <details>
             <summary>stderr of the grader</summary>
@@ -252,21 +259,6 @@ function WhyCard({
     </>
   );
 }
-
-const Compared = ({ why: { answer, reference } }: { readonly why: Why }) => (
-  <dl>
-    {Object.entries({ ...answer, ...reference }).map(([name, text]) => (
-      <div key={name}>
-        <dt>
-          <code>{name}</code> {Object.hasOwn(reference, name) ? 'expected' : 'answered'}
-        </dt>
-        <dd>
-          <pre>{text}</pre>
-        </dd>
-      </div>
-    ))}
-  </dl>
-);
 
 const folded = 600;
 

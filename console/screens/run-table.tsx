@@ -2,8 +2,10 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { RunAnswer } from '#src/protocol/console/run.ts';
 import { Strip } from '../ui/charts.tsx';
 import { type Filter, noFilter, type Sort, type SortKey, sorted } from '../ui/filter.ts';
-import { addressOf, go, linkTo } from '../ui/route.ts';
+import { addressOfRollout, type RolloutName } from '../ui/rollout-address.ts';
+import { go, linkTo } from '../ui/route.ts';
 import { bytes, count, score, shortId, signed, span, whole } from '../ui/text.ts';
+import { rowHeight, useCursor, usePicked, useWindow } from './table-hooks.ts';
 
 type Props = {
   readonly answer: RunAnswer;
@@ -24,17 +26,18 @@ const heads: readonly (readonly [SortKey | null, string])[] = [
   [null, 'discard'],
 ];
 
-/** Only the rows that are on the screen are in the page, and a few around them. */
-const rowHeight = 34;
-const around = 4;
-
 export function RunTable({ answer, rows, filter, choose }: Props) {
   const { columns, findings, items } = answer;
   const [sort, setSort] = useState<Sort>({ key: 'opened_at_ms', down: true });
   const order = useMemo(() => sorted(columns, rows, sort), [columns, rows, sort]);
   const box = useRef<HTMLDivElement>(null);
   const { first, last, onScroll } = useWindow(box, order.length);
-  const cursor = useCursor(box, order, (row) => go(addressOfRow(answer, row)));
+  const { picked, pick, compare } = usePicked(answer.run);
+  const cursor = useCursor(box, order, {
+    open: (row) => go(addressOfRow(answer, row)),
+    pick: (row) => pick(nameOfRow(answer, row)),
+    compare,
+  });
   const chips: readonly (readonly [string, Partial<Filter>])[] = [
     ...(filter.step === null ? [] : [[`step ${filter.step}`, { step: null }] as const]),
     ...(filter.item === null ? [] : [[items[filter.item] ?? 'item', { item: null }] as const]),
@@ -69,6 +72,22 @@ export function RunTable({ answer, rows, filter, choose }: Props) {
             {name} ×
           </button>
         ))}
+        {picked.map((name) => (
+          <button
+            key={`${name.id} ${name.attempt}`}
+            type="button"
+            class="chip mono"
+            onClick={() => pick(name)}
+            aria-label={`Do not compare ${name.id}`}
+          >
+            {shortId(name.id)} ×
+          </button>
+        ))}
+        {picked.length === 2 && (
+          <button type="button" onClick={compare}>
+            Compare
+          </button>
+        )}
         <span class="quiet" role="status">
           {count(rows.length, 'rollout')}
         </span>
@@ -129,13 +148,13 @@ export function RunTable({ answer, rows, filter, choose }: Props) {
   );
 }
 
-const addressOfRow = ({ run, columns }: RunAnswer, row: number): string => {
-  const attempt = columns.attempt[row] ?? 1;
-  return addressOf(
-    ['runs', run, 'rollouts', columns.id[row] ?? ''],
-    attempt === 1 ? {} : { attempt: String(attempt) },
-  );
-};
+const nameOfRow = ({ columns }: RunAnswer, row: number): RolloutName => ({
+  id: columns.id[row] ?? '',
+  attempt: columns.attempt[row] ?? 1,
+});
+
+const addressOfRow = (answer: RunAnswer, row: number): string =>
+  addressOfRollout(answer.run, nameOfRow(answer, row));
 
 function Row({
   answer,
@@ -205,51 +224,3 @@ function Search({
     />
   );
 }
-
-function useWindow(box: { readonly current: HTMLDivElement | null }, length: number) {
-  const [top, setTop] = useState(0);
-  const [height, setHeight] = useState(600);
-  useEffect(() => setHeight(box.current?.clientHeight ?? 600), []);
-  const first = Math.max(0, Math.min(length, Math.floor(top / rowHeight) - around));
-  const last = Math.min(length, Math.ceil((top + height) / rowHeight) + around);
-  // A window moves row by row, not with each pixel.
-  const onScroll = ({ currentTarget }: { readonly currentTarget: HTMLDivElement }) =>
-    setTop(Math.floor(currentTarget.scrollTop / rowHeight) * rowHeight);
-  return { first, last, onScroll };
-}
-
-/** `j` and `k` move, `Enter` opens, `/` goes to the search; never with a modifier or in a field. */
-function useCursor(
-  box: { readonly current: HTMLDivElement | null },
-  order: readonly number[],
-  open: (row: number) => void,
-): number | null {
-  const [cursor, setCursor] = useState<number | null>(null);
-  useEffect(() => {
-    const onKey = (event: KeyboardEvent): void => {
-      if (event.ctrlKey || event.altKey || event.metaKey || isField(event.target)) return;
-      const place = cursor === null ? -1 : order.indexOf(cursor);
-      const move = (next: number) => {
-        setCursor(order[next] ?? null);
-        const { current } = box;
-        if (current !== null && next * rowHeight + 2 * rowHeight > current.scrollTop + current.clientHeight)
-          current.scrollTop = next * rowHeight;
-        else if (current !== null && next * rowHeight < current.scrollTop)
-          current.scrollTop = next * rowHeight;
-      };
-      if (event.key === 'j' && place + 1 < order.length) move(place + 1);
-      if (event.key === 'k' && place > 0) move(place - 1);
-      if (event.key === 'Enter' && cursor !== null && document.activeElement?.tagName !== 'A') open(cursor);
-      if (event.key === '/') {
-        event.preventDefault();
-        document.querySelector<HTMLInputElement>('input[name=search]')?.focus();
-      }
-    };
-    addEventListener('keydown', onKey);
-    return () => removeEventListener('keydown', onKey);
-  });
-  return cursor;
-}
-
-const isField = (target: EventTarget | null): boolean =>
-  target instanceof HTMLElement && ['INPUT', 'SELECT', 'TEXTAREA', 'BUTTON'].includes(target.tagName);

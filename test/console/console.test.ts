@@ -43,6 +43,7 @@ async function openRun(run: string, rollouts: string, query = ''): Promise<void>
 }
 
 const leftRollout = 'nightly-41-s7-retry-jitter-0';
+const twoOfOneItem = `/runs/nightly-41/compare?a=${leftRollout}&b=nightly-41-s7-retry-jitter-7`;
 
 test('the way from the runs to a finding, its rollouts and one of them, and back', async () => {
   await page.goto(site.url);
@@ -91,6 +92,28 @@ test('a rollout tells its reward, its group, the reasons, and that an output is 
     expect(text).toContain(words);
 });
 
+test('two rollouts are chosen by keys and stand side by side, up to where they part', async () => {
+  await openRun('nightly-41', '48 rollouts', '?step=7');
+  for (const key of ['j', 'x', 'j', 'j', 'x', 'c']) await page.keyboard.press(key);
+  await page.waitForURL(/\/compare\?a=.+&b=.+/);
+  await page.getByRole('heading', { level: 1, name: /calls? in common, \d+ and \d+ in all$/ }).waitFor();
+  await page.goto(`${site.url}${twoOfOneItem}`);
+  await page.getByRole('heading', { level: 1, name: '0.95 and 0.52: 1 call in common, 2 and 5' }).waitFor();
+  expect(await page.locator('.pair.same').count()).toBe(1);
+  await page.getByText('From here they go different ways.').waitFor();
+  const text = await page.locator('main').innerText();
+  for (const words of ['nothing was taken off', 'src/random.ts\nmissing', 'src/wait.ts\nnot asked for'])
+    expect(text).toContain(words);
+  await page.getByRole('link', { name: leftRollout.slice(-21) }).click();
+  await page.getByRole('link', { name: 'Compare with the best other copy' }).waitFor();
+});
+
+test('a rollout and itself have no place where they part', async () => {
+  await page.goto(`${site.url}/runs/nightly-41/compare?a=${leftRollout}&b=${leftRollout}`);
+  await page.getByRole('heading', { level: 1, name: '2 calls in common, 2 and 2 in all' }).waitFor();
+  expect(await page.getByText('different ways').count()).toBe(0);
+});
+
 test('a run without rollouts and a filter without a match say so', async () => {
   await page.goto(`${site.url}/runs/empty`);
   await page.getByText('have no rollout of this run').waitFor();
@@ -104,6 +127,7 @@ const screens = {
   run: '/runs/nightly-41',
   rollout: `/runs/nightly-41/rollouts/${leftRollout}`,
   discarded: '/runs/nightly-41/rollouts/nightly-41-s1-linear-backoff-4',
+  compare: twoOfOneItem,
   fleet: '/fleet',
 } as const;
 const views = [1440, 390].flatMap((width) =>
@@ -148,6 +172,7 @@ describe('a hostile run', () => {
     '/runs/hostile',
     '/runs/hostile/rollouts/hostile-2',
     '/runs/hostile/rollouts/hostile-1',
+    '/runs/hostile/compare?a=hostile-2&b=' + encodeURIComponent(`"><img/src=x/onerror=window.hit=1>`),
     '/runs/hostile/rollouts/' + encodeURIComponent(`"><img/src=x/onerror=window.hit=1>`),
   ])('is text: no element, dialog, request or order of it in %s', async (path) => {
     for (const width of [1440, 390]) {
@@ -197,6 +222,13 @@ describe('budgets', () => {
     expect(await numberIn(page, "document.querySelectorAll('*').length")).toBeLessThan(5_000);
     await page.evaluate('scrollTo(0, document.body.scrollHeight)');
     await page.locator('#call-4000').waitFor();
+    expect(await numberIn(page, "document.querySelectorAll('*').length")).toBeLessThan(5_000);
+  });
+
+  test('two rollouts of 4,000 calls side by side have at most 5,000 nodes', async () => {
+    await page.goto(`${site.url}/runs/long/compare?a=long&b=long`);
+    await page.getByText('Only the first 1,000 calls of each are compared.').waitFor();
+    expect(await page.locator('.pair.same').count()).toBeGreaterThan(0);
     expect(await numberIn(page, "document.querySelectorAll('*').length")).toBeLessThan(5_000);
   });
 

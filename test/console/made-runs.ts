@@ -84,8 +84,8 @@ function verdictOf(
           why: {
             itemId: made.item,
             item: JSON.stringify({ id: made.item, request: text }),
-            answer: { 'output_json.files': text },
-            reference: { 'item.files': 'src/retry.ts' },
+            answer: { 'output_json.files': made.text ?? JSON.stringify([text, 'src/wait.ts']) },
+            reference: { 'item.files': JSON.stringify(['src/retry.ts', 'src/random.ts']) },
             parts: [
               { part: 'penalty', score: made.score, reason: 'nothing was taken off' },
               { part: 'penalty > f1', score: made.score, reason: `expected ${text}` },

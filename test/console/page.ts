@@ -1,4 +1,4 @@
-import { mkdir } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import axe from 'axe-core';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
@@ -59,10 +59,21 @@ export async function numberIn(page: Page, expression: string): Promise<number> 
   return Value.Parse(Type.Number(), await page.evaluate(expression));
 }
 
-const pictures = join(import.meta.dirname, '../../out/console');
+const repository = join(import.meta.dirname, '../..');
+const pictures = join(repository, 'out/console');
+
+/** Pictures that docs/console.md shows, written if asked for: other runs leave the working tree as it is. */
+const documented: ReadonlyMap<string, string> = new Map([
+  ['run-1440-light', 'run'],
+  ['rollout-1440-light', 'rollout'],
+  ['compare-1440-light', 'compare'],
+]);
 
 /** For docs/console.md and for eyes; not compared. */
-export async function picture(page: Page, name: string, isWhole = true): Promise<void> {
+export async function picture(page: Page, name: string): Promise<void> {
   await mkdir(pictures, { recursive: true });
-  await page.screenshot({ path: join(pictures, `${name}.png`), fullPage: isWhole });
+  const image = await page.screenshot({ path: join(pictures, `${name}.png`), fullPage: true });
+  const shown = documented.get(name);
+  if (shown === undefined || process.env['CORRAL_DOC_PICTURES'] !== '1') return;
+  await writeFile(join(repository, 'docs/console', `${shown}.png`), image);
 }

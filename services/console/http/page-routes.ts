@@ -28,6 +28,6 @@ export function pageRoutes(app: App, folder: string): void {
     const text = readFileSync(join(folder, name), 'utf8');
     app.get(`/assets/${name}`, (_request, reply) => reply.type(type).send(text));
   }
-  for (const path of ['/', '/fleet', '/runs/:run', '/runs/:run/rollouts/:id'])
+  for (const path of ['/', '/fleet', '/runs/:run', '/runs/:run/compare', '/runs/:run/rollouts/:id'])
     app.get(path, (_request, reply) => reply.type('text/html; charset=utf-8').send(html));
 }
