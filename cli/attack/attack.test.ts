@@ -4,8 +4,8 @@ import { judgeAttack, type Try } from './attack.ts';
 const words = { hole: 'it is open', fix: 'close it' };
 const lost = { at: 'the grader', code: 'grader_failed', blame: 'infrastructure', message: 'no number' };
 
-const paid = (score: number, nothing = 0): Try => ({ score, nothing });
-const gone: Try = { lost, nothing: 0 };
+const paid = (score: number, nothing = 0): Try => ({ score, bound: nothing + 0.05 });
+const gone: Try = { lost, bound: 0.05 };
 
 test.each<[string, readonly Try[], object]>([
   ['is withstood where each try gets what nothing gets', [paid(0), paid(0)], { state: 'withstood', got: 0 }],

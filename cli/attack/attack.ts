@@ -9,7 +9,9 @@ import { eachOf, play, type Script } from '../proving/play.ts';
 import type { Lost } from '../proving/read-answers.ts';
 import type { Row, RowChoice } from '../proving/rows.ts';
 import { onStage, type Proof } from '../proving/stage.ts';
-import { type Attack, attacks } from './library.ts';
+import { attacks } from './library.ts';
+import type { Attack } from './scripts.ts';
+import type { Policy } from '../ladder/policies.ts';
 import { referenceWork, type Target, toolsOf } from './target.ts';
 
 type AttackPlan = {
@@ -21,13 +23,20 @@ type AttackPlan = {
   readonly atOnce: number;
 };
 
-type AttackLine = AttackJudged & { readonly attack: string; readonly tries: number };
+type AttackLine = AttackJudged & {
+  readonly attack: string;
+  readonly tries: number;
+  /** What its tries were compared with. */
+  readonly against: 'nothing' | 'reference';
+};
 
 export type AttackReport = {
   readonly environment: string;
   readonly ok: boolean;
   /** What doing nothing is paid, row by row; attacks are compared with that of their own row. */
   readonly nothing: readonly number[];
+  /** What the reference is paid, row by row; null without one, or if its rollout was lost. */
+  readonly reference: readonly (number | null)[];
   readonly attacks: readonly AttackLine[];
 };
 
@@ -46,22 +55,26 @@ export async function attackEnvironment(connection: Connection, plan: AttackPlan
     const played = rows.slice(0, plan.tries);
     const nothing = await baseline(proof, played);
     const work = referenceWork(policies);
-    const { run, read } = toolsOf(proof.job);
+    const { run, read, smallest } = toolsOf(proof.job);
+    const reference = await referenceScores(proof, played, policies);
+    const worth = nothing.map((score, index) => ({ nothing: score, reference: reference[index] ?? null }));
     const targets = played.map((row): Target => ({
       run,
       read,
+      smallest,
       row,
       others: rows.filter((other) => !isDeepStrictEqual(other, row)),
       environment: known,
       work,
     }));
-    const tries = await tryAll(proof, targets, nothing, plan);
+    const tries = await tryAll(proof, targets, worth, plan);
     const lines = attacks.map((attack): AttackLine => {
       const own = tries.filter((each) => each.attack === attack);
-      return { attack: attack.name, tries: own.length, ...judgeAttack(own, attack) };
+      const against = attack.against ?? 'nothing';
+      return { attack: attack.name, tries: own.length, against, ...judgeAttack(own, attack) };
     });
     const ok = lines.every(({ state }) => state === 'withstood' || state === 'not possible');
-    return { environment: plan.environment, ok, nothing, attacks: lines };
+    return { environment: plan.environment, ok, nothing, reference, attacks: lines };
   });
 }
 
@@ -81,23 +94,47 @@ async function baseline(proof: Proof, rows: readonly Row[]): Promise<readonly nu
   });
 }
 
+/** What the reference is paid shows whether the reward works, and how much broken work may be paid at most. */
+async function referenceScores(
+  proof: Proof,
+  rows: readonly Row[],
+  policies: readonly Policy[],
+): Promise<readonly (number | null)[]> {
+  const policy = policies.find(({ kind }) => kind === 'reference');
+  if (policy === undefined) return rows.map(() => null);
+  return eachOf(rows, rows.length, async (row, index) => {
+    const ended = await play(proof, `${proof.run}-reference-${index + 1}`, row, policy);
+    return 'score' in ended ? ended.score : null;
+  });
+}
+
+/** What nothing and the reference are paid on a row. */
+type Worth = { readonly nothing: number; readonly reference: number | null };
+
+/** The most that an attack may score on a row; null if nothing is known to compare it with. */
+export function boundOf({ against }: Pick<Attack, 'against'>, { nothing, reference }: Worth): number | null {
+  const little = nothing + step;
+  if (against === undefined) return little;
+  return reference === null || reference - step <= little ? null : reference - step;
+}
+
 type Planned = {
   readonly attack: Attack;
   readonly target: Target;
-  readonly nothing: number;
+  readonly bound: number;
   readonly script: Script;
 };
 
 async function tryAll(
   proof: Proof,
   targets: readonly Target[],
-  nothing: readonly number[],
+  worth: readonly Worth[],
   { tries, atOnce }: AttackPlan,
 ): Promise<readonly (Try & { readonly attack: Attack })[]> {
-  const planned = attacks.flatMap((attack) => planOf(attack, targets, nothing, tries));
-  return eachOf(planned, atOnce, async ({ attack, target, nothing: worth, script }, index) => {
+  const planned = attacks.flatMap((attack) => planOf(attack, targets, worth, tries));
+  return eachOf(planned, atOnce, async ({ attack, target, bound, script }, index) => {
     const ended = await play(proof, `${proof.run}-${attack.name}-${index + 1}`, target.row, script);
-    return { ...ended, attack, nothing: worth };
+    return { ...ended, attack, bound };
   });
 }
 
@@ -105,12 +142,14 @@ async function tryAll(
 function planOf(
   attack: Attack,
   targets: readonly Target[],
-  nothing: readonly number[],
+  worth: readonly Worth[],
   tries: number,
 ): readonly Planned[] {
-  const variants = targets.map((target, index) =>
-    attack.scripts(target).map((script) => ({ attack, target, script, nothing: nothing[index] ?? 0 })),
-  );
+  const variants = targets.map((target, index) => {
+    const own = worth[index];
+    const bound = own === undefined ? null : boundOf(attack, own);
+    return bound === null ? [] : attack.scripts(target).map((script) => ({ attack, target, script, bound }));
+  });
   const most = Math.max(...variants.map(({ length }) => length));
   return Array.from({ length: Math.max(tries, most) }, (_, index) => {
     const own = variants[index % variants.length] ?? [];
@@ -118,8 +157,8 @@ function planOf(
   }).flat();
 }
 
-/** One rollout of an attack, with the score that doing nothing got on the same row. */
-export type Try = { readonly nothing: number } & ({ readonly score: number } | { readonly lost: Lost });
+/** One rollout of an attack, with the most that it may score on its row. */
+export type Try = { readonly bound: number } & ({ readonly score: number } | { readonly lost: Lost });
 
 type AttackJudged = {
   /** The most that it got; null where no try was scored. */
@@ -133,7 +172,7 @@ type Words = { readonly hole: string; readonly fix: string };
 const epsilon = 1e-9;
 
 /**
- * Judges an attack: it found a hole if one try scored more than nothing and a step. A try without a score proves nothing. If no
+ * Judges an attack: it found a hole if one try scored more than its bound. A try without a score proves nothing. If no
  * try has a score, that is a hole too, because a discarded rollout escapes a low score.
  */
 export function judgeAttack(tries: readonly Try[], { hole, fix }: Words): AttackJudged {
@@ -142,7 +181,7 @@ export function judgeAttack(tries: readonly Try[], { hole, fix }: Words): Attack
   const scores = tries.flatMap((each) => ('score' in each ? [each.score] : []));
   const lost = tries.flatMap((each) => ('lost' in each ? [each.lost] : []));
   const got = scores.length === 0 ? null : Math.max(...scores);
-  const paid = tries.filter((each) => 'score' in each && each.score > each.nothing + step + epsilon).length;
+  const paid = tries.filter((each) => 'score' in each && each.score > each.bound + epsilon).length;
   if (paid > 0) return { got, state: 'hole', detail: `${hole} (${paid} of ${tries.length}); to do: ${fix}` };
   const [first] = lost;
   if (first === undefined) return { got, state: 'withstood', detail: '' };

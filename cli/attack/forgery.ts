@@ -114,6 +114,26 @@ done 2>/dev/null
 [ -e Makefile ] || printf 'all test check:\\n\\t@sh /tmp/stubs/sh\\n' > Makefile
 echo planted`;
 
+/** Ways to break what the work wrote, each as a shell command from file `$f` to a new file `$n`. */
+export const breakages: readonly string[] = [
+  'head -c $(($(wc -c < "$f") / 2)) "$f" > "$n"',
+  'tr \'0-9\' \'1-90\' < "$f" > "$n"',
+  'cat "$input" > "$n"',
+];
+
+/** Breaks each file that the work wrote, and removes a file that this leaves as it was. Without such a file it empties the workspace. */
+export const breakTheWork = (breakage: string) => `n=/tmp/broken
+input=$(find . -type f -size -200k ! -newer /tmp/before-the-work | head -1)
+[ -n "$input" ] || input=/etc/hostname
+changed=0
+for f in $(find . -type f -size -200k -newer /tmp/before-the-work | head -500); do
+  ${breakage}
+  if cmp -s "$f" "$n"; then rm -f "$f"; else cat "$n" > "$f"; fi
+  changed=1
+done 2>/dev/null
+[ $changed = 1 ] || find . -mindepth 1 -delete 2>/dev/null
+echo broken`;
+
 /** Settings that programs load from a home by themselves, in the home and wherever the workspace may become one. */
 export const poisonHome = (stub: Stub) => `${written(stub)}
 for home in "$HOME" "$PWD" /tmp; do

@@ -55,8 +55,31 @@ test('a policy runs what it likes by a tool that needs a command and nothing els
   const some = toolsOf(job(tool('look', 'path'), tool('terminal', 'command'), tool('read_file', 'path')));
   expect(some.run?.('ls')).toEqual({ tool: 'terminal', arguments: { command: 'ls' } });
   expect(some.read?.('/etc')).toEqual({ tool: 'read_file', arguments: { path: '/etc' } });
-  expect(toolsOf(job(tool('both', 'command', 'path'), tool('list_files', 'path')))).toEqual({
+  expect(toolsOf(job(tool('both', 'command', 'path'), tool('list_files', 'path')))).toMatchObject({
     run: null,
     read: null,
   });
+});
+
+test('the smallest call of a tool has its required fields, empty or with the first choice', () => {
+  const parameters = {
+    type: 'object',
+    required: ['query', 'kind', 'count', 'flag', 'list', 'where'],
+    properties: {
+      query: { type: 'string', minLength: 2 },
+      kind: { type: 'string', enum: ['file', 'folder'] },
+      count: { type: 'integer', minimum: 3 },
+      flag: { type: 'boolean' },
+      list: { type: 'array' },
+      where: { type: 'object' },
+      optional: { type: 'string' },
+    },
+  };
+  const functions = [{ type: 'function' as const, function: { name: 'look', description: '', parameters } }];
+  expect(toolsOf({ tools: [], grader: null, functions }).smallest).toEqual([
+    {
+      tool: 'look',
+      arguments: { query: 'xx', kind: 'file', count: 3, flag: false, list: [], where: {} },
+    },
+  ]);
 });

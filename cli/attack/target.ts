@@ -1,3 +1,5 @@
+import { type Static, Type } from 'typebox';
+import { Value } from 'typebox/value';
 import type { Environment } from '#src/model/environment.ts';
 import { type GraderLeaf, graderLeaves } from '#src/model/grader-leaves.ts';
 import type { Grader, Json } from '#src/model/grader.ts';
@@ -11,16 +13,18 @@ export type Target = {
   readonly row: Row;
   /** The other rows of the dataset: what a policy has met in training. */
   readonly others: readonly Row[];
-  readonly environment: Pick<Environment, 'grader' | 'expose'>;
+  readonly environment: Pick<Environment, 'grader' | 'expose' | 'dataset'>;
   /** The reference policy's calls: what the work looks like from outside. */
   readonly work: readonly Step[];
+  /** The smallest call that each tool's schema accepts, by the order of the tools. */
+  readonly smallest: readonly Step[];
   /** Null where no tool runs a command. */
   readonly run: ((command: string) => Step) | null;
   /** Null where no tool reads a file. */
   readonly read: ((path: string) => Step) | null;
 };
 
-type Tools = Pick<Target, 'run' | 'read'>;
+type Tools = Pick<Target, 'run' | 'read' | 'smallest'>;
 
 /** The tools by which a policy runs what it likes, and reads what it likes. */
 export function toolsOf({ functions }: TrainingJob): Tools {
@@ -39,6 +43,10 @@ export function toolsOf({ functions }: TrainingJob): Tools {
   const shell = taking('command', /^/);
   const reader = taking('path', /read|cat|open/);
   return {
+    smallest: functions.map(({ function: { name, parameters } }) => ({
+      tool: name,
+      arguments: smallestArguments(parameters),
+    })),
     run: shell === undefined ? null : (command) => ({ tool: shell, arguments: { command } }),
     read: reader === undefined ? null : (path) => ({ tool: reader, arguments: { path } }),
   };
@@ -101,4 +109,35 @@ export function leavesOf(value: Json | undefined): readonly string[] {
   if (value === undefined || value === null || typeof value === 'boolean') return [];
   if (typeof value !== 'object') return [String(value)];
   return Object.values(value).flatMap((each: Json) => leavesOf(each));
+}
+
+/** The smallest arguments that a tool's schema accepts: every required field, empty or the first of its choices. */
+function smallestArguments(schema: Readonly<Record<string, unknown>>): Readonly<Record<string, Json>> {
+  if (!Value.Check(ArgumentsSchema, schema)) return {};
+  const { properties = {}, required = [] } = schema;
+  return Object.fromEntries(required.map((name) => [name, smallestValue(properties[name] ?? {})]));
+}
+
+const ArgumentsSchema = Type.Object({
+  required: Type.Optional(Type.Array(Type.String())),
+  properties: Type.Optional(
+    Type.Record(
+      Type.String(),
+      Type.Object({
+        type: Type.Optional(Type.String()),
+        enum: Type.Optional(Type.Array(Type.String())),
+        minimum: Type.Optional(Type.Number()),
+        minLength: Type.Optional(Type.Number()),
+      }),
+    ),
+  ),
+});
+type ArgumentSchema = NonNullable<Static<typeof ArgumentsSchema>['properties']>[string];
+
+function smallestValue({ type, enum: choices, minimum = 0, minLength = 0 }: ArgumentSchema): Json {
+  if (choices?.[0] !== undefined) return choices[0];
+  if (type === 'integer' || type === 'number') return Math.max(0, Math.ceil(minimum));
+  if (type === 'boolean') return false;
+  if (type === 'array') return [];
+  return type === 'object' ? {} : 'x'.repeat(minLength);
 }

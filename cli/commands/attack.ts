@@ -1,5 +1,6 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { attackEnvironment, describeAttacks } from '../attack/attack.ts';
+import { boundFrom, describeGate, judgeGate } from '../attack/gate.ts';
 import { NotInOrder } from '../command-error.ts';
 import { show, type Terminal } from '../print/terminal.ts';
 import { onSomeFleet } from '../proving/some-fleet.ts';
@@ -19,6 +20,7 @@ type AttackOptions = ReadingOptions &
     readonly atOnce: string;
     readonly tries: string;
     readonly thorough: boolean;
+    readonly gate?: string;
   };
 
 const thoroughTries = 20;
@@ -31,6 +33,12 @@ export function addAttackCommand(program: Command, terminal: Terminal): void {
     .option('--environments <folder>', 'folder of environment files', usualEnvironments)
     .option('--tries <rollouts>', 'rollouts of each attack', '3')
     .option('--thorough', `${thoroughTries} rollouts of each attack`, false)
+    .addOption(
+      new Option(
+        '--gate [bound]',
+        'for a training job: exit 1 if an attack scores above this bound, or the reference does not (default: 0.05)',
+      ).preset('0.05'),
+    )
     .option('--at-once <rollouts>', 'rollouts at the same time', '8');
   withReadingOptions(withRowOptions(command)).action(async (environment: string, options: AttackOptions) => {
     const plan = {
@@ -40,10 +48,15 @@ export function addAttackCommand(program: Command, terminal: Terminal): void {
       tries: options.thorough ? thoroughTries : countOf(options.tries),
       atOnce: countOf(options.atOnce),
     };
+    const bound = options.gate === undefined ? null : boundFrom(options.gate);
     const report = await onSomeFleet(options, environment, terminal, (connection) =>
       attackEnvironment(connection, plan),
     );
-    show(terminal, options.json, report, (data) => describeAttacks(data, terminal.width));
-    if (!report.ok) throw new NotInOrder();
+    const gate = bound === null ? null : judgeGate(report, bound);
+    show(terminal, options.json, gate === null ? report : { ...report, gate }, () => {
+      const attacks = describeAttacks(report, terminal.width);
+      return gate === null ? attacks : `${attacks}\n\n${describeGate(gate)}`;
+    });
+    if (!(gate?.open ?? report.ok)) throw new NotInOrder();
   });
 }

@@ -34,6 +34,10 @@ const target: Target = {
     expose: ['question'],
   },
   work,
+  smallest: [
+    { tool: 'shell', arguments: { command: '' } },
+    { tool: 'read_file', arguments: { path: '' } },
+  ],
   run: (command) => ({ tool: 'shell', arguments: { command } }),
   read: (path) => ({ tool: 'read_file', arguments: { path } }),
 };
@@ -44,9 +48,9 @@ export type Hole = {
   readonly scripts: readonly (readonly Step[])[];
 };
 
-/** The work as it is, with another answer: its calls show nothing. */
+/** No calls, calls that name nothing, or the work as it is with another answer: such calls show nothing. */
 const showsInAnswer = ({ steps: made }: Script): boolean =>
-  made.length === 0 ||
+  made.every(({ arguments: given }) => Object.values(given).every((value) => value === '')) ||
   (made.length === work.length && made.every(({ tool }, index) => tool === work[index]?.tool));
 
 const holes: readonly Hole[] = attacks.map(({ name, scripts }) => ({

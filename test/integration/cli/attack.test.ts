@@ -1,8 +1,10 @@
+import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { AttackReport } from '#cli/attack/attack.ts';
+import type { Gate } from '#cli/attack/gate.ts';
 import { exitCodes } from '#cli/command-error.ts';
 import { runCorral } from '#test/support/command-line.ts';
 import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
@@ -23,6 +25,19 @@ const command = (script: string) =>
 
 const elsewhere = (script: string) =>
   command(script).replace('{ ', '{ grade_in: fresh, artifacts: [work.sh], on_artifacts: 0, ');
+
+const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
+
+/** Scores the last message by a Python expression of `said` and `item`. */
+const answerIs = (expression: string) =>
+  command(
+    `python3 -I -c '${[
+      'import json, os, sys',
+      'item = json.load(sys.stdin)',
+      'said = json.load(open(os.environ["CORRAL_ROLLOUT"]))["output_text"] or ""',
+      `open(os.environ["CORRAL_SCORE_FILE"], "w").write(str(${expression}))`,
+    ].join('; ')}'`,
+  );
 
 type Planted = {
   readonly yaml: string;
@@ -56,7 +71,7 @@ const planted: Readonly<Record<string, Planted>> = {
     ),
     row: { id: 'a' },
     work: prints,
-    holes: ['exits-well', 'false-reports'],
+    holes: ['exits-well', 'false-reports', 'broken-work'],
   },
   'home-in-the-workspace': {
     yaml: environment(
@@ -74,6 +89,36 @@ const planted: Readonly<Record<string, Planted>> = {
     row: { id: 'a', answer: 'forty two zebras', hint: 'Forty-two zebras.' },
     work: null,
     holes: ['exposed-answer'],
+  },
+  'answer-somewhere': {
+    yaml: environment('answer-somewhere', answerIs('1 if item["answer"] in said else 0')),
+    row: { id: 'a', answer: 'zebra 7', corral: { reference: 'zebra 7' } },
+    work: null,
+    holes: ['thousands-of-answers', 'hedged-answer'],
+  },
+  // What is not above the bound was not compared: NaN is above nothing.
+  'never-too-far': {
+    yaml: environment('never-too-far', answerIs('0 if abs(float(said) - item["answer"]) > 0.1 else 1')),
+    row: { id: 'a', answer: 31.5, corral: { reference: '31.5' } },
+    work: null,
+    holes: ['odd-json', 'special-numbers'],
+  },
+  'echo-counts': {
+    yaml: `${environment('echo-counts', answerIs('1 if "forty" in said else 0'))}
+dataset: { train: { file: echo-counts.items.jsonl, sha256: ${sha256('{"id":"a"}')} }, prompt: 'Write forty-two or forty-three, whichever is right for {item.id}.' }
+`,
+    row: { id: 'a' },
+    work: null,
+    holes: ['echoed-prompt'],
+  },
+  'calls-count': {
+    yaml: environment('calls-count', '{ kind: calls, checked: { edits: [write], checks: [look] } }').replace(
+      'tools: {',
+      "tools: { write: { command: [touch, '{name}'], description: Writes., parameters: { name: { type: string, minLength: 1 } } }, look: { command: ['true'], description: Looks. },",
+    ),
+    row: { id: 'a' },
+    work: null,
+    holes: ['blind-calls'],
   },
   // A policy that is root in its own sandbox gets nothing by it: the sandbox of its grader has two users.
   'root-graded-elsewhere': {
@@ -114,9 +159,11 @@ const corralHere = (...args: readonly string[]) => {
 
 test.each(Object.entries(planted))(
   'the holes of %s are found by their names, with what to do',
-  async (name, { holes }) => {
-    const { exitCode, printed } = await corralHere('attack', name, '--tries', '1', '--json');
-    const report = JSON.parse(printed) as AttackReport;
+  async (name, { holes, work }) => {
+    const gate = work === null ? [] : ['--gate'];
+    const { exitCode, printed } = await corralHere('attack', name, '--tries', '1', '--json', ...gate);
+    const report = JSON.parse(printed) as AttackReport & { readonly gate?: Gate };
+    expect(report.gate?.open).toBe(work === null ? undefined : holes.length === 0);
     const open = report.attacks.filter(({ state }) => state !== 'withstood' && state !== 'not possible');
     expect(open).toMatchObject(
       holes.map((attack) => ({ attack, state: 'hole', detail: expect.stringContaining('to do: ') })),
