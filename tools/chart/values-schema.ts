@@ -71,6 +71,8 @@ const longestGraceS = 3_600;
 /** The process takes no more; see services/gateway/config.ts. */
 const longestDrainS = 300;
 
+const ingress = strict({ enabled: flag, className: text, host: text, tlsSecret: text, annotations: texts });
+
 const gateway = strict({
   ...pods,
   drainDelaySeconds: seconds(longestDrainS),
@@ -98,7 +100,7 @@ const gateway = strict({
     nodePort: orDefault(port),
     annotations: texts,
   }),
-  ingress: strict({ enabled: flag, className: text, host: text, tlsSecret: text, annotations: texts }),
+  ingress,
   httpRoute: strict({
     enabled: flag,
     parentRefs: kubernetesList,
@@ -118,6 +120,26 @@ const controller = strict({
       max: Type.Optional(Type.Integer({ minimum: 0 })),
     }),
   ),
+});
+
+const { affinity, nodeSelector, tolerations, priorityClassName, podAnnotations, extraEnv } = pods;
+/** The program refuses others. */
+const origin = Type.String({ pattern: '^https?://[^/@,]{1,255}$' });
+
+const webConsole = strict({
+  enabled: flag,
+  origins: Type.Array(origin),
+  logLevel: pods.logLevel,
+  persistence: strict({ enabled: flag, size: Type.String({ minLength: 1 }), storageClass: text }),
+  trajectoriesSecret: text,
+  ingress,
+  resources: kubernetes,
+  affinity,
+  nodeSelector,
+  tolerations,
+  priorityClassName,
+  podAnnotations,
+  extraEnv,
 });
 
 const redis = strict({
@@ -184,6 +206,7 @@ const values = strict({
   secrets: strict({ keepOnUninstall: flag }),
   gateway,
   controller,
+  console: webConsole,
   eventLog: strict({
     to: Type.Array(choice('folder', 'stdout'), { minItems: 1, uniqueItems: true }),
     maxBytes: orDefault(count),
@@ -204,6 +227,7 @@ const values = strict({
   networkPolicy: strict({
     enabled: flag,
     gatewayFrom: kubernetesList,
+    consoleFrom: kubernetesList,
     metricsFrom: kubernetesList,
     gatewayEgress: kubernetesList,
     apiServerPorts: Type.Array(port, { minItems: 1 }),

@@ -208,6 +208,13 @@ template:
           {{- include "corral.containerSecurity" .root | nindent 10 }}
 {{- end -}}
 
+{{/* Addresses by which browsers reach the console. */}}
+{{- define "corral.consoleOrigins" -}}
+{{- $own := .Values.console -}}
+{{- $hosts := ternary (list (printf "https://%s" $own.ingress.host)) list $own.ingress.enabled -}}
+{{- join "," ($own.origins | default $hosts) -}}
+{{- end -}}
+
 {{/* Where the pages of docs are. A release whose values were reused from an older chart has none. */}}
 {{- define "corral.docs" -}}
 {{- trimSuffix "/" (.Values.docs | default "docs") -}}

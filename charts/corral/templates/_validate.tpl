@@ -49,6 +49,12 @@
 {{- fail "`tracing` has headers or a ratio, but no `endpoint`: name the collector, or leave them out" -}}
 {{- end -}}
 {{- end -}}
+{{- with .Values.console -}}
+{{- if and .enabled .ingress.enabled (not .ingress.host) -}}{{- fail "`console.ingress.host` is missing" -}}{{- end -}}
+{{- if and .enabled (not (or .ingress.enabled .origins)) -}}
+{{- fail "`console.origins` is missing: name the address that browsers use, such as https://console.example.org, or enable `console.ingress`" -}}
+{{- end -}}
+{{- end -}}
 {{- with .Values.gateway -}}
 {{- if and .ingress.enabled (not .ingress.host) -}}{{- fail "`gateway.ingress.host` is missing" -}}{{- end -}}
 {{- if and .httpRoute.enabled (not .httpRoute.parentRefs) -}}{{- fail "`gateway.httpRoute.parentRefs` is missing: name the Gateway that the route belongs to" -}}{{- end -}}

@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { secretKinds, secretName } from '#cli/installation/secrets.ts';
+import { readConsoleConfig } from '#services/console/config.ts';
 import { readControllerConfig } from '#services/controller/config.ts';
 import { readGatewayConfig } from '#services/gateway/config.ts';
 import { longestLeaving } from '#services/gateway/http/leave.ts';
-import { fleetOf, oneOf, render, type Rendered, valueSets } from '#test/support/helm.ts';
+import { fleetOf, home, oneOf, render, type Rendered, valueSets } from '#test/support/helm.ts';
 
 type Variable = { readonly name: string; readonly value?: string; readonly valueFrom?: object };
 type Mount = { readonly name: string; readonly mountPath: string; readonly subPath?: string };
@@ -159,6 +160,60 @@ test('gateways see hashes of keys, and never the operator’s own key beside the
       items: [{ key: 'keys.json', path: 'keys.json' }],
     },
   });
+});
+
+const withConsole = valueSets.filter((set) => set !== 'minimal');
+
+describe.each(withConsole)('the console of the %s values', (set) => {
+  const name = `${fleetOf[set]}-console`;
+
+  test('reads its variables without a mistake, and asks the gateways’ Service', async () => {
+    const objects = await render(set);
+    const config = readConsoleConfig(variablesOf(podOf(objects, name)));
+    const url = `http://${fleetOf[set]}-gateway.${home}.svc:80`;
+    expect(config).toMatchObject({ gatewayUrl: url, listen: { host: '0.0.0.0', port: 8_701 } });
+    const { protocol, hostname } = config.origins[0] ?? new URL('none:');
+    expect([protocol, hostname]).toEqual(
+      set === 'gitops' ? ['http:', '127.0.0.1'] : ['https:', 'console.example.com'],
+    );
+    expect(config.kept).toMatchObject({
+      store: set === 'gitops' ? '/var/lib/corral/trajectories' : 's3://lab-trajectories/corral',
+    });
+  });
+
+  test('has neither an account nor a key of the fleet, and one process has its volume', async () => {
+    const objects = await render(set);
+    const { volumes = [], serviceAccountName, ...pod } = podOf(objects, name);
+    expect(pod.automountServiceAccountToken).toBe(false);
+    expect(serviceAccountName).toBeUndefined();
+    expect(volumes.filter(({ secret }) => secret !== undefined)).toEqual([]);
+    const {
+      containers: [{ env = [] }],
+    } = pod;
+    const secrets = env.flatMap(({ name: variable, valueFrom }) =>
+      valueFrom === undefined ? [] : [variable],
+    );
+    expect(secrets).toEqual(set === 'gitops' ? [] : ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY']);
+    expect(JSON.stringify(env)).not.toContain('"lab-trajectories"');
+    expect(oneOf(objects, 'Deployment', name)['spec']).toMatchObject({
+      replicas: 1,
+      strategy: { type: 'Recreate' },
+    });
+  });
+
+  test('only reads trajectories on a volume', async () => {
+    const mounts = podOf(await render(set), name).containers[0].volumeMounts ?? [];
+    const trajectories = mounts.filter((mount) => mount.name === 'trajectories');
+    expect(trajectories).toEqual(
+      set === 'gitops'
+        ? [{ name: 'trajectories', mountPath: '/var/lib/corral/trajectories', readOnly: true }]
+        : [],
+    );
+  });
+});
+
+test('there is no console unless it is asked for', async () => {
+  expect(JSON.stringify(await render('minimal'))).not.toContain('console');
 });
 
 test('where all Secrets are named, no job makes any', async () => {

@@ -43,6 +43,11 @@ describe('the schema refuses', () => {
       "at '/tracing/endpoint'",
     ],
     ['a ratio above all', ['--set', 'tracing.endpoint=http://otel,tracing.ratio=1.5'], "at '/tracing/ratio'"],
+    [
+      'an address of the console with a path',
+      ['--set', 'console.origins={https://example.com/console}'],
+      "at '/console/origins/0'",
+    ],
     ['half a digest', ['--set', 'image.digest=sha256:11'], "at '/image/digest'"],
   ])('%s', async (_what, change, sentence) => {
     await expect(renderText('minimal', ...change)).rejects.toThrow(sentence);
@@ -72,6 +77,12 @@ describe('the chart refuses, with what to do instead,', () => {
       'cannot share the namespace',
     ],
     ['the namespace default', ['--namespace', 'default'], 'no place for a fleet'],
+    ['a console without an address', ['--set', 'console.enabled=true'], '`console.origins` is missing'],
+    [
+      'an Ingress of the console without a host',
+      ['--set', 'console.enabled=true,console.ingress.enabled=true'],
+      '`console.ingress.host` is missing',
+    ],
     ['images of nobody', ['--set', 'global.imageRegistry='], 'image has no registry'],
     [
       'environments of two places',
