@@ -120,6 +120,17 @@ async function examineProcesses(client: HttpClient, version: string): Promise<re
     ...(silent > 0
       ? [problem('processes', `${silent} are silent`, 'look at their machines and logs: corral top')]
       : []),
+    ...here.flatMap(({ kind, host, unready }) =>
+      unready === undefined
+        ? []
+        : [
+            problem(
+              'timings',
+              `a ${kind}${host === null ? '' : ` (${host})`} has other timings than the fleet, so it is not ready`,
+              unready,
+            ),
+          ],
+    ),
     here.some(({ kind }) => kind === 'controller')
       ? ok('processes', `${here.length} gateways and controllers`)
       : problem('processes', 'no controller: nothing launches sandboxes', 'start one, and look at its log'),

@@ -159,9 +159,10 @@ function processNote(processes: readonly Process[]): string {
 /** The largest unit alone. */
 const roughly = (ms: number) => age(ms).split(' ').slice(0, 2).join(' ');
 
-function stateOf({ state, heard_ms: heardMs }: Process): Span {
+function stateOf({ state, heard_ms: heardMs, unready }: Process): Span {
   if (state === 'silent') return say(`no heartbeat for ${age(heardMs)}`, 'infrastructure');
-  return say(state === 'left' ? `left ${age(heardMs)} ago` : state);
+  if (state === 'left') return say(`left ${age(heardMs)} ago`);
+  return unready === undefined ? say(state) : say('other timings', 'infrastructure');
 }
 
 /** The share of a gateway's maximum requests from which on their number is shown. */

@@ -9,7 +9,7 @@ import { logLevels } from '#src/platform/logging.ts';
 import { type ConfigReader, readConfig, type Variables } from '#src/platform/config.ts';
 import { readPoolOverrides } from '#src/platform/pool-settings.ts';
 import { readTimings } from '#src/platform/timing-settings.ts';
-import type { Timings } from '#src/model/timings.ts';
+import type { Timings, TimingSettings } from '#src/model/timings.ts';
 import { readTraceSettings, type TraceSettings } from '#src/platform/trace-settings.ts';
 import type { PoolOverrides } from '#src/model/pool-places.ts';
 import type { LogLevel } from '#src/ports/log.ts';
@@ -28,6 +28,7 @@ export type ControllerConfig = {
   readonly eventLog: EventLogSettings;
   readonly startBudget: number;
   readonly timings: Timings;
+  readonly replacedTimings: TimingSettings['replacedTimings'];
   readonly poolOverrides: PoolOverrides;
   /** `host:port` for /healthz, /readyz and /metrics; null: none. */
   readonly listen: { readonly host: string; readonly port: number } | null;
@@ -78,7 +79,7 @@ const settingsOf = (read: ConfigReader, engine: EngineConfig['kind']): Omit<Cont
     min: 1,
     max: maxStartBudget,
   }),
-  timings: readTimings(read),
+  ...readTimings(read),
   poolOverrides: readPoolOverrides(read),
   listen: listenAddress(read),
   traces: readTraceSettings(read),

@@ -9,9 +9,10 @@ import type { FleetEvent } from '#src/ports/event-log.ts';
 import type { Log } from '#src/ports/log.ts';
 import { answerPeer, OwnEvents } from '#src/reports/own-events.ts';
 import { tracedLifecycle, verdictSpans } from '#src/tracing/verdict-spans.ts';
+import { FleetTimings } from '#src/watching/fleet-timings.ts';
 import { RecentVerdicts, tellPresence } from '#src/watching/presence.ts';
 import type { ControllerConfig } from './config.ts';
-import { type Controller, startController } from './controller.ts';
+import { startController } from './controller.ts';
 import { type OperationsServer, serveOperations } from './http.ts';
 import type { ControllerPorts } from './ports.ts';
 import { openWorld, type OpenWorld } from './world-wiring.ts';
@@ -47,7 +48,9 @@ export async function runController(config: ControllerConfig, log: Log): Promise
   const { signal } = stopping;
   const leaving = new AbortController();
   const agreeing = keepAgreeing(world, () => controller.environmentsChanged(), log, signal);
-  const operated = await operate(config, world, controller, prometheus);
+  const timings = new FleetTimings(config, log);
+  const missing = () => [...controller.missing(), ...missingTimings(timings)];
+  const operated = await operate(config, world, missing, prometheus);
   const presence = tellPresence({
     watch: world.state.watch,
     clock,
@@ -59,6 +62,7 @@ export async function runController(config: ControllerConfig, log: Log): Promise
       atMost: { starts: config.startBudget },
       verdicts: verdicts.counts(),
     }),
+    timings,
     onError: (thrown) => log.debug('nobody heard that this process is there', errorFields(thrown)),
     signal: leaving.signal,
   });
@@ -82,7 +86,7 @@ export async function runController(config: ControllerConfig, log: Log): Promise
     await Promise.all([controller.stop(), catalog.leave().catch(() => undefined)]);
     await Promise.all([events.flush(), tracer.close()]);
     leaving.abort();
-    await presence;
+    await presence.done;
     await Promise.all([operated?.server.close(), world.close()]);
   };
 }
@@ -122,11 +126,16 @@ function portsOf(
   };
 }
 
+function missingTimings(timings: FleetTimings): readonly string[] {
+  const reason = timings.reason();
+  return reason === null ? [] : [`timings: ${reason}`];
+}
+
 /** What operators ask, and gateways: this process' own log. Null where the configuration names no address for it. */
 async function operate(
   { listen, advertisedHost }: ControllerConfig,
   { catalog, clock, events, queue, state, tokens }: OpenWorld,
-  controller: Controller,
+  missing: () => readonly string[],
   prometheus: Prometheus,
 ): Promise<{ readonly server: OperationsServer; readonly address: string } | null> {
   if (listen === null) return null;
@@ -142,7 +151,7 @@ async function operate(
   };
   const server = await serveOperations({
     listen,
-    missing: () => controller.missing(),
+    missing,
     fleetState: () => state.health(),
     environments: () => catalog.inForce(),
     answerPeer: (target, authorization) =>

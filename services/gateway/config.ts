@@ -12,7 +12,7 @@ import { logLevels } from '#src/platform/logging.ts';
 import { readPoolOverrides } from '#src/platform/pool-settings.ts';
 import { readTimings } from '#src/platform/timing-settings.ts';
 import type { PoolOverrides } from '#src/model/pool-places.ts';
-import type { Timings } from '#src/model/timings.ts';
+import type { Timings, TimingSettings } from '#src/model/timings.ts';
 import { readTraceSettings, type TraceSettings } from '#src/platform/trace-settings.ts';
 import { readTrajectorySettings, type TrajectorySettings } from '#src/platform/trajectory-settings.ts';
 import type { LogLevel } from '#src/ports/log.ts';
@@ -52,6 +52,7 @@ export type GatewayConfig = {
   readonly drainDelayMs: number;
   readonly shutdownGraceMs: number;
   readonly timings: Timings;
+  readonly replacedTimings: TimingSettings['replacedTimings'];
   /** What environments mean by `{secret: NAME}`: the variables `CORRAL_SECRET_NAME`. */
   readonly secrets: ReadonlyMap<string, string>;
   /** Null: no spans are written. */
@@ -71,7 +72,7 @@ export function readGatewayConfig(variables: Variables): GatewayConfig {
       fallback: '127.0.0.1:8080',
       pattern: listenPattern,
     });
-    const timings = readTimings(reader);
+    const { timings, replacedTimings } = readTimings(reader);
     return {
       ...splitListen(listen),
       outerDoor: readOuterDoor(reader),
@@ -79,6 +80,7 @@ export function readGatewayConfig(variables: Variables): GatewayConfig {
       ...readKeys(reader),
       ...readBounds(reader, timings),
       timings,
+      replacedTimings,
       secrets: secretsOf(variables),
       traces: readTraceSettings(reader),
       exitWithParent: reader.flag('CORRAL_EXIT_WITH_PARENT'),

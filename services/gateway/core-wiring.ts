@@ -225,9 +225,9 @@ const setupCopyBytes = 10 * mostSetupBytes;
 /** A judge that refuses an answer works as well as one that scores it. */
 function counted(judge: Judge, work: WorkMetrics): Judge {
   return {
-    score: async (request, signal) => {
+    score: async (...asked) => {
       try {
-        const judged = await judge.score(request, signal);
+        const judged = await judge.score(...asked);
         work.judged('ok');
         return judged;
       } catch (thrown) {

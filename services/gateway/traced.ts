@@ -267,10 +267,10 @@ function commandSpan(request: RequestSpans, exchange: Span, { ending, evidence }
 
 function tracedJudge(judge: Judge): Judge {
   return {
-    score: async (asked, signal) => {
+    score: async (...asked) => {
       const span = here.getStore()?.request.start('judge');
       try {
-        const judged = await judge.score(asked, signal);
+        const judged = await judge.score(...asked);
         span?.set({ 'corral.judged': judged.kind });
         return judged;
       } catch (thrown) {

@@ -17,6 +17,7 @@ import { FleetEvents } from '#src/reports/fleet-events.ts';
 import { answerPeer, OwnEvents } from '#src/reports/own-events.ts';
 import { verdictSpans } from '#src/tracing/verdict-spans.ts';
 import { watchFleet } from '#src/watching/fleet-sight.ts';
+import { FleetTimings } from '#src/watching/fleet-timings.ts';
 import { type PresenceOptions, type Present, tellPresence, RecentVerdicts } from '#src/watching/presence.ts';
 import type { GatewayConfig } from './config.ts';
 import { createGatewayCore, type GatewayWorld, type WiredCore } from './core-wiring.ts';
@@ -70,7 +71,8 @@ export async function wireGateway(config: GatewayConfig, log: Log): Promise<Gate
   const events = wireEvents(world, config);
   const wired = wireCore(config, world, { record, work: prometheus.work, onTrouble: fixed });
   const peers = wirePeers(world, { record, log, onError: fixed });
-  const own = { requests: peers.requests, keyRing, prometheus, record, events: events.deps, log };
+  const timings = new FleetTimings(config, log);
+  const own = { requests: peers.requests, keyRing, prometheus, record, events: events.deps, timings, log };
   const server = wireServer(config, world, wired, own);
 
   const stopping = new AbortController();
@@ -87,17 +89,21 @@ export async function wireGateway(config: GatewayConfig, log: Log): Promise<Gate
     self: { kind: 'gateway', isListed: true, ...thisProcess },
     process: world.processName,
     present: () => presentOf(config, server, wired, verdicts),
+    timings,
     ...loop,
   };
   return {
     start: async () => {
+      const present = tellPresence(presence);
+      loops.push(present);
+      // So that it is ready from its first answer on.
+      await present.first;
       const url = await server.listen(config.host, config.port);
       peers.begin();
       if (config.outerDoor !== null) await server.listenBeyond(config.outerDoor);
       loops.push(
         events.tellKeeper(url, loop),
         every({ intervalMs: agreeMs, ...loop }, () => catalog.step()),
-        { done: tellPresence(presence) },
       );
       return url;
     },
@@ -196,6 +202,7 @@ type ServerOwn = {
   readonly prometheus: GatewayPrometheus;
   readonly record: (event: FleetEvent) => void;
   readonly events: EventRoutesDeps;
+  readonly timings: Pick<FleetTimings, 'reason'>;
   readonly log: Log;
 };
 
@@ -203,7 +210,7 @@ function wireServer(
   config: GatewayConfig,
   { state, board, catalog, clock, keyDoubt, node, tokens, random }: OpenWorld,
   wired: WiredCore,
-  { requests, keyRing, prometheus, record, events, log }: ServerOwn,
+  { requests, keyRing, prometheus, record, events, timings, log }: ServerOwn,
 ): GatewayServer {
   const { watch, memory, reports, lifecycle } = state;
   const redis = async () => (await state.health()).server;
@@ -218,7 +225,10 @@ function wireServer(
     runs: { reports, lifecycle, record, clock, random },
     fleet: { fleet: config.fleet, look: () => sight.get() },
     authentication: { keyRing, developmentKey: config.developmentKey, clock, record },
-    needs: [{ name: 'fleet_key', check: () => Promise.resolve(keyDoubt.reason()) }],
+    needs: [
+      { name: 'fleet_key', check: () => Promise.resolve(keyDoubt.reason()) },
+      { name: 'timings', check: () => Promise.resolve(timings.reason()) },
+    ],
     fleetState: () => state.health(),
     environments: () => catalog.inForce(),
     limitations: () => node?.limitations() ?? Promise.resolve(null),

@@ -12,6 +12,7 @@ import type {
 } from '#src/protocol/sandboxd/wire.ts';
 import { graderEnv } from './command/command-env.ts';
 import type { Daemon } from './daemon.ts';
+import type { AskersTime } from './http/askers-time.ts';
 import { longestTransferMs, readOut, writeIn } from './files.ts';
 import type { ApplyTask } from './helper/apply-changes.ts';
 import { programsLeadingTo } from './programs/leading-to.ts';
@@ -34,6 +35,7 @@ export async function sendListing(
   wanted: ListingRequest,
   response: ServerResponse,
   gone: AbortSignal,
+  time: AskersTime,
 ): Promise<void> {
   const { workspace } = daemon.config;
   const homes = wanted.homes ?? homesHere(daemon.config, daemon.env);
@@ -41,7 +43,7 @@ export async function sendListing(
   const list = (reader: Reader) => listingOf(reader, comparable, wanted);
   const send = async () => {
     const user = wanted.turn === null && wanted.asRoot ? 'owner' : 'policy';
-    const lines = Readable.from(textOf(linesOf(daemon, user, homes, list)));
+    const lines = Readable.from(textOf(linesOf(daemon, user, homes, time, list)));
     response.writeHead(200, { 'content-type': 'application/x-ndjson' });
     await pipeline(lines, response, { signal: AbortSignal.timeout(longestTransferMs) });
   };
@@ -70,13 +72,14 @@ async function* linesOf(
   { config }: Daemon,
   user: 'policy' | 'owner',
   homes: readonly string[],
+  time: AskersTime,
   list: (reader: Reader) => AsyncIterable<ListingLine>,
 ): AsyncGenerator<ListingLine> {
   yield ['homes', homes];
   const shortage = watchShortage(config);
   let reader: Reader | null = null;
   try {
-    reader = await startReader(config, user);
+    reader = await startReader(config, user, time);
     yield* list(reader);
     yield ['end'];
   } catch (thrown) {
@@ -113,10 +116,12 @@ export async function sendContents(
   { turn, files }: ContentsRequest,
   response: ServerResponse,
   gone: AbortSignal,
+  time: AskersTime,
 ): Promise<void> {
   await aloneAfterAll(daemon, turn, gone, () =>
     readOut(daemon.config, 'policy', response, {
       isArchive: true,
+      time,
       read: (reader) => contentsOf(reader, files),
     }),
   );
@@ -142,12 +147,13 @@ export async function putChanges(
   { config, env, changed }: Daemon,
   compared: Compared,
   body: IncomingMessage,
+  time: AskersTime,
 ): Promise<FileReply> {
   const { workspace } = config;
   const here = { ...compared, workspace, homes: homesHere(config, env) };
   for (const folder of comparableOf(here).below) changed.add(realpathSync(folder));
   const task: ApplyTask = { ...here, policy: policyIds(config) };
-  const written = await writeIn(config, 'owner', ['apply-changes', JSON.stringify(task)], body);
+  const written = await writeIn(config, 'owner', ['apply-changes', JSON.stringify(task)], body, time);
   const path = graderEnv(env, config, '/', {}, changed)['PATH'] ?? '';
   return {
     ...written,

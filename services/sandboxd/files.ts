@@ -7,6 +7,7 @@ import type { StartedProcess } from './command/spawn-as.ts';
 import type { Config } from './config.ts';
 import type { Daemon } from './daemon.ts';
 import { folderOf, type HelperRole } from './helper/helper-process.ts';
+import type { AskersTime } from './http/askers-time.ts';
 import { parseReply, replyBytes, startHelper } from './helper/run.ts';
 import { killTree } from './processes/kill-tree.ts';
 import { artifactsOf } from './reading/artifacts.ts';
@@ -20,9 +21,14 @@ import { WireError } from './wire-error.ts';
 export const longestTransferMs = 600_000;
 
 /** Bytes in, as the user. Throws `file_error` where the path is at fault. */
-export async function putFile(config: Config, place: FilePlace, body: IncomingMessage): Promise<FileReply> {
+export async function putFile(
+  config: Config,
+  place: FilePlace,
+  body: IncomingMessage,
+  time: AskersTime,
+): Promise<FileReply> {
   const task = place.form === 'archive' ? 'tar-in' : 'put';
-  return writeIn(config, place.user, [task, place.path], body);
+  return writeIn(config, place.user, [task, place.path], body, time);
 }
 
 /** A body for a helper that writes it. Throws `file_error` with what it reports. */
@@ -31,8 +37,9 @@ export async function writeIn(
   user: HelperRole,
   task: readonly string[],
   body: IncomingMessage,
+  time: AskersTime,
 ): Promise<FileReply> {
-  const helper = await startHelper(config, user, task, longestTransferMs);
+  const helper = await startHelper(config, user, task, time(longestTransferMs));
   const { child, stdout } = helper.process;
   const said = new Capture(replyBytes);
   stdout.on('data', (chunk: Buffer) => said.push(chunk));
@@ -74,11 +81,13 @@ export async function getFile(
   { form, user, path }: FilePlace,
   bounds: ArchiveBounds,
   response: ServerResponse,
+  time: AskersTime,
 ): Promise<void> {
   const at = resolve(folderOf(config, user), path);
   const isArchive = form === 'archive';
   await readOut(config, user, response, {
     isArchive,
+    time,
     read: (reader) => (isArchive ? tarOut(reader, at, bounds) : reader.get(at, bounds.mostBytes)),
   });
 }
@@ -86,6 +95,7 @@ export async function getFile(
 type Reading = {
   /** An archive has an end mark, so its receiver notices if it was cut off. */
   readonly isArchive: boolean;
+  readonly time: AskersTime;
   readonly read: (reader: Reader) => AsyncIterable<Uint8Array>;
 };
 
@@ -93,13 +103,13 @@ export async function readOut(
   config: Config,
   user: CommandUser,
   response: ServerResponse,
-  { isArchive, read }: Reading,
+  { isArchive, time, read }: Reading,
 ): Promise<void> {
   const { orLost, end } = watchShortage(config);
   const isCutOff = (error: unknown) => isArchive && shortageIn(orLost(error)) !== null;
   let reader: Reader | null = null;
   try {
-    reader = await startReader(config, user);
+    reader = await startReader(config, user, time);
     const chunks = read(reader)[Symbol.asyncIterator]();
     const first = await chunks.next();
     response.writeHead(200, { 'content-type': 'application/octet-stream' });
@@ -143,6 +153,7 @@ export async function takeArtifacts(
   { turn, ...wanted }: ArtifactsRequest,
   response: ServerResponse,
   gone: AbortSignal,
+  time: AskersTime,
 ): Promise<void> {
   const taken = await turns.alone(turn, gone, async () => {
     const { survivors } = await sweepAll(config, leaders);
@@ -150,6 +161,7 @@ export async function takeArtifacts(
       throw new WireError('file_error', `${survivors} processes could not be killed`, 'EBUSY');
     await readOut(config, 'policy', response, {
       isArchive: true,
+      time,
       read: (reader) => artifactsOf(reader, config.workspace, wanted),
     });
     return 'taken';

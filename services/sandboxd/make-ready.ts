@@ -101,7 +101,7 @@ async function shellFindsAllWell(config: Config): Promise<boolean> {
 
 /** Whether files can be read with the policy's rights: on a kernel that cannot give these, every grade with files would fail. */
 async function probeReader(config: Config): Promise<void> {
-  const reader = await startReader(config, 'policy', longestProbeMs);
+  const reader = await startReader(config, 'policy', () => longestProbeMs);
   try {
     await reader.stat('/');
   } finally {

@@ -12,6 +12,7 @@ import {
   type SandboxTarget,
 } from '../ports/sandbox-link.ts';
 import type { FileReply } from '../protocol/sandboxd/wire.ts';
+import { timeLimit } from '../waiting/time-limit.ts';
 import { noneFailed, type RetryDeps, retrying } from '../waiting/retries.ts';
 import { retryPolicies } from '../waiting/retry-policies.ts';
 import { type AdmissionDeps, admitOrObtain } from './admission.ts';
@@ -55,7 +56,7 @@ export async function putFile(
   if (!setup) return putOnce(deps, rollout, to, body);
   const { work, target } = await admitOwn(deps, rollout, 'put_file', setup);
   const put = (bytes: AsyncIterable<Uint8Array>) =>
-    deps.link.putFile(target, to, bytes, AbortSignal.timeout(transferMs));
+    deps.link.putFile(target, to, bytes, ...timeLimit(transferMs));
   const copy = new SetupCopy(deps.setupRoom);
   try {
     return await ending(
@@ -77,7 +78,7 @@ async function putOnce(
 ): Promise<FileReply> {
   const { work, target, left } = await admitUpload(deps, rollout, to.call ?? null);
   const reply = await ending(deps, { work, target }, () =>
-    deps.link.putFile(target, to, body, AbortSignal.timeout(transferMs)),
+    deps.link.putFile(target, to, body, ...timeLimit(transferMs)),
   );
   if (left !== null) await settleTransfer(deps, left, { how: 'done', admitted: 'yes', ranIn: null });
   return reply;
@@ -98,7 +99,7 @@ export async function getFile(
 ): Promise<AsyncIterable<Uint8Array>> {
   const { work, target } = await admitOwn(deps, rollout, 'get_file');
   try {
-    const bytes = await deps.link.getFile(target, from, AbortSignal.timeout(transferMs));
+    const bytes = await deps.link.getFile(target, from, ...timeLimit(transferMs));
     return settlingAtEnd(deps, { work, target }, bytes);
   } catch (thrown) {
     throw await failed(deps, { work, target }, thrown);
@@ -209,11 +210,11 @@ function receivedBy(thrown: unknown): Admitted {
   return receivedIn[thrown.trouble.kind];
 }
 
-/** A path that is wrong for its user is the caller's own mistake. */
+/** A path that is wrong for its user is the caller's own mistake. A file system that does not answer in time is not. */
 function failureOf(thrown: unknown): unknown {
   if (!(thrown instanceof LinkError)) return thrown;
   const { trouble } = thrown;
-  if (trouble.kind === 'refused' && trouble.code === 'file_error') {
+  if (trouble.kind === 'refused' && trouble.code === 'file_error' && trouble.errno !== 'ETIMEDOUT') {
     const errno = trouble.errno ?? 'unknown';
     return new Failure('invalid_request', `the file could not be transferred: ${trouble.message}`, {
       evidence: { errno },

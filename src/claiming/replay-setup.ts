@@ -13,6 +13,7 @@ import type {
   SandboxdError,
 } from '../protocol/sandboxd/wire.ts';
 import { Deadline } from '../waiting/deadline.ts';
+import { timeLimit } from '../waiting/time-limit.ts';
 import { refusal } from './refusal.ts';
 import { undisturbed } from './undisturbed.ts';
 import { isNews } from '../ports/fleet/wake-ups.ts';
@@ -190,8 +191,8 @@ async function upload(
   until: Deadline,
 ): Promise<string> {
   const bytes = Buffer.from(base64, 'base64');
-  const signal = AbortSignal.timeout(Math.max(1, until.remainingMs));
-  return digestOfUpload(await link.putFile(target, to, oneChunk(bytes), signal));
+  const wait = timeLimit(until.remainingMs);
+  return digestOfUpload(await link.putFile(target, to, oneChunk(bytes), ...wait));
 }
 
 const isRefused = (thrown: unknown, code: SandboxdError): boolean =>

@@ -16,6 +16,7 @@ import {
   tarPadding,
   wholeContent,
 } from '../protocol/sandboxd/tar.ts';
+import { type TimeLimit, timeLimit } from '../waiting/time-limit.ts';
 import { changedBytes, type Changes } from './changes/changes.ts';
 import type { GradeJob } from './job.ts';
 import { type BadFiles, brokenSandbox, policysDoing, untilRead } from './policys-files.ts';
@@ -68,8 +69,8 @@ async function takeOnce(
 ): Promise<Artifacts> {
   const request = { turn: job.turn, ...wanted, mostFiles };
   const take = async () => {
-    const signal = AbortSignal.timeout(Math.max(1, Math.min(takingMs, job.deadline.remainingMs)));
-    const tar = await deps.link.takeArtifacts(targetOf(job.rollout), request, signal);
+    const wait = timeLimit(Math.min(takingMs, job.deadline.remainingMs));
+    const tar = await deps.link.takeArtifacts(targetOf(job.rollout), request, ...wait);
     return filesIn(tarOfAtMost(tar, archiveBytes(wanted.mostBytes)), wanted.mostBytes);
   };
   try {
@@ -110,12 +111,12 @@ export async function putArtifacts(
   link: Pick<SandboxLink, 'putFile'>,
   target: SandboxTarget,
   files: readonly Artifact[],
-  signal: AbortSignal,
+  limit: () => TimeLimit,
 ): Promise<void> {
   for (const path of ['.', '/'] as const) {
     const there = files.filter((file) => file.path.startsWith('/') === (path === '/'));
     if (there.length === 0) continue;
-    await link.putFile(target, { path, user: 'policy', form: 'archive' }, tarOf(there), signal);
+    await link.putFile(target, { path, user: 'policy', form: 'archive' }, tarOf(there), ...limit());
   }
 }
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { createFakeClock } from '#test/fakes/clock.ts';
 import { createFakeRandom } from '#test/fakes/random.ts';
 import { fakeRollout } from '#test/fakes/rollout-record.ts';
-import { LinkError } from '../ports/sandbox-link.ts';
+import { LinkError, type SandboxLink } from '../ports/sandbox-link.ts';
 import { endOfTar, tarHeader } from '../protocol/sandboxd/tar.ts';
 import { Deadline } from '../waiting/deadline.ts';
 import { attachFiles } from './attachments.ts';
@@ -95,4 +95,26 @@ test.each([
   ['a helper that is not there', refusing('internal', 'ENOENT')],
 ])('%s beneath the sandbox is no doing of the policy: there is no score', async (_what, answer) => {
   await expect(attachFrom(answer)).rejects.toMatchObject({ code: 'grader_failed' });
+});
+
+test('the sandbox hears how long the turn still waits for the files, at most six minutes', async () => {
+  const clock = createFakeClock();
+  const waited: (number | undefined)[] = [];
+  const deps = {
+    clock,
+    random: createFakeRandom(),
+    claims: { find: nobodyAsks },
+    lifecycle: { lose: nobodyAsks },
+    link: {
+      getFile: async (...asked: Parameters<SandboxLink['getFile']>) => {
+        waited.push(asked[3]);
+        return chunks(endOfTar);
+      },
+    },
+  };
+  for (const leftMs of [30_000, 3_600_000]) {
+    const job = { rollout: fakeRollout({ state: 'grading' }), deadline: Deadline.in(clock, leftMs) };
+    await attachFiles(deps, job, { paths: ['plot.png'], mostBytes: 100, onBad: 0 });
+  }
+  expect(waited).toEqual([30_000, 360_000]);
 });

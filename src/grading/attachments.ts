@@ -5,6 +5,7 @@ import type { JudgeBody } from '../ports/judge.ts';
 import { LinkError, type SandboxLink } from '../ports/sandbox-link.ts';
 import { matches } from '../protocol/sandboxd/path-pattern.ts';
 import { readTar, TarCutOff, TarError, tarOfAtMost, wholeContent } from '../protocol/sandboxd/tar.ts';
+import { timeLimit } from '../waiting/time-limit.ts';
 import type { GradeJob } from './job.ts';
 import { type BadFiles, brokenSandbox, policysDoing, untilRead } from './policys-files.ts';
 import { type TroubleDeps, whileItStands } from './still-there.ts';
@@ -32,10 +33,7 @@ export type AttachDeps = TroubleDeps & { readonly link: Pick<SandboxLink, 'getFi
 
 /** A judge that is a model looks at a handful of pictures. */
 const mostFiles = 32;
-/**
- * The limit for one pattern. sandboxd waits 5 min for its reader (`reading/reader.ts`), and the gateway waits longer: otherwise it would
- * take a disk that does not respond for a broken connection.
- */
+/** The limit for one pattern. sandboxd waits 5 min for its reader (`reading/reader.ts`), and less if the turn has less time left. */
 const takingMs = 6 * 60_000;
 
 type AttachJob = Pick<GradeJob, 'rollout' | 'deadline'>;
@@ -87,8 +85,8 @@ async function filesOf(
   const most = mostBytes + (mostFiles + 2) * 2_048;
   const found: AttachedFile[] = [];
   try {
-    const signal = AbortSignal.timeout(Math.max(1, Math.min(takingMs, job.deadline.remainingMs)));
-    const tar = await deps.link.getFile(targetOf(job.rollout), { ...from, mostBytes: most }, signal);
+    const wait = timeLimit(Math.min(takingMs, job.deadline.remainingMs));
+    const tar = await deps.link.getFile(targetOf(job.rollout), { ...from, mostBytes: most }, ...wait);
     let leftBytes = mostBytes;
     for await (const entry of readTar(tarOfAtMost(tar, most))) {
       // Of a folder in the place of a file there are those in it.

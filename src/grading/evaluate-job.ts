@@ -8,6 +8,7 @@ import type { GradeStore } from '../ports/fleet/grades.ts';
 import type { Judge, JudgeBody, Judged, JudgeRequest } from '../ports/judge.ts';
 import { retrying, type RetryDeps } from '../waiting/retries.ts';
 import { retryPolicies } from '../waiting/retry-policies.ts';
+import { timeLimit } from '../waiting/time-limit.ts';
 import { type GradeJob, readSample, tooLongBytes } from './job.ts';
 import type { ArtifactRoom } from './artifact-room.ts';
 import { type ArtifactsDeps } from './artifacts.ts';
@@ -213,7 +214,7 @@ function askJudge(deps: EvaluateDeps, job: GradeJob, leaf: Leaf<'http'>, shown: 
   const { item, rollout } = job;
   const asked = { sample: textOf(job.sample), item, traceId: rollout.owner.rollout, ...shown };
   const request = judgeRequest(leaf, asked, deps.secret);
-  return deps.judge.score(request, AbortSignal.timeout(job.deadline.remainingMs));
+  return deps.judge.score(request, ...timeLimit(job.deadline.remainingMs));
 }
 
 type AskedOfJudge = Shown & {

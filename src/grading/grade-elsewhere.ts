@@ -7,7 +7,9 @@ import type { FreshLeaf } from '../model/grader-leaves.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import { LinkError } from '../ports/sandbox-link.ts';
 import type { FileReply } from '../protocol/sandboxd/wire.ts';
+import { Deadline } from '../waiting/deadline.ts';
 import { noneFailed } from '../waiting/retries.ts';
+import { type TimeLimit, timeLimit } from '../waiting/time-limit.ts';
 import { type Artifacts, putArtifacts } from './artifacts.ts';
 import { bodyOf, changedBytes } from './changes/changes.ts';
 import type { CommandEnd } from './graders/evaluation.ts';
@@ -96,15 +98,16 @@ async function gradeIn(
 ): Promise<CommandEnd> {
   const target = targetOf(claim);
   const place = (gone: AbortSignal) => {
-    const signal = AbortSignal.any([gone, AbortSignal.timeout(placingMs)]);
-    return placedOrRefused(placeIn(deps.link, target, leaf, artifacts, signal));
+    const until = Deadline.in(deps.clock, placingMs);
+    const limit = () => timeLimit(until.remainingMs, gone);
+    return placedOrRefused(placeIn(deps.link, target, leaf, artifacts, limit));
   };
   const placed = await whileItIsOurs(deps, claim, place).catch(beforeItRan);
   if ('refused' in placed) return badEnd('artifacts', placed.refused);
   const { call, request } = gradingCall(deps.random, job, leaf, rollout);
-  const ask = (waitMs: number, patience: () => AbortSignal) =>
+  const ask = (waitMs: number, inTime: () => AbortSignal) =>
     whileItIsOurs(deps, claim, async (gone) =>
-      undisturbed(await deps.link.call(target, call, request, waitMs, AbortSignal.any([gone, patience()]))),
+      undisturbed(await deps.link.call(target, call, request, waitMs, AbortSignal.any([gone, inTime()]))),
     );
   return toldWhere(
     endOf(leaf, await untilGraded(request, ask)),
@@ -131,11 +134,11 @@ async function placeIn(
   target: ReturnType<typeof targetOf>,
   { fresh }: FreshLeaf,
   { files, changes }: Graded['artifacts'],
-  signal: AbortSignal,
+  limit: () => TimeLimit,
 ): Promise<Pick<FileReply, 'leading'>> {
   if (changes !== undefined && fresh.changes !== undefined)
-    return link.putChanges(target, fresh.changes, bodyOf(changes), signal);
-  await putArtifacts(link, target, files, signal);
+    return link.putChanges(target, fresh.changes, bodyOf(changes), ...limit());
+  await putArtifacts(link, target, files, limit);
   return {};
 }
 

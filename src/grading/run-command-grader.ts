@@ -26,6 +26,8 @@ export type CommandGraderDeps = TroubleDeps & {
 const longestPollMs = 30_000;
 /** Beyond the poll: what a healthy sandboxd may take to answer at all on a busy machine. */
 const answerGraceMs = 10_000;
+/** By so much sandboxd ends a turn before it is given up here: what took too long is then known by name. */
+const endMs = 5_000;
 /** Of a grader's own output, for the person who asks why it ended badly. */
 const keepBytes = 16_384;
 
@@ -83,8 +85,8 @@ export function gradingCall(
   const files = { ...leaf.files, ...filesOfRow(leaf, item) };
   const told = rollout !== null && { rollout };
   const action = { kind: 'grade', turn, argv, files, stdin: JSON.stringify(item), ...told } as const;
-  const pause = { maxPauseMs: maxPauseMs(environment, leaf) };
-  return { call, request: { digest: call, action, timeoutMs, ...pause, keepBytes } };
+  const time = { timeoutMs, maxPauseMs: maxPauseMs(environment, leaf), aroundMs: aroundGraderMs - endMs };
+  return { call, request: { digest: call, action, ...time, keepBytes } };
 }
 
 /** What a row says is looked up among the folders that the environment was read with: it is never a path. Throws `item_missing`. */

@@ -1,5 +1,13 @@
 import { expect, it } from 'vitest';
-import { productionTimings, timingMistakes, timingNames, timingRelations, timingTable } from './timings.ts';
+import {
+  changedTimings,
+  productionTimings,
+  timingDifferences,
+  timingMistakes,
+  timingNames,
+  timingRelations,
+  timingTable,
+} from './timings.ts';
 
 it("production's own timings break no rule", () => {
   expect(timingMistakes(productionTimings)).toEqual([]);
@@ -33,3 +41,19 @@ it.each(timingNames.filter((name) => timingTable[name].kind === 'detection'))(
     expect(timingMistakes({ ...productionTimings, [name]: 4_999 }).join()).toContain(`${name} is 4999`);
   },
 );
+
+it('a duration that is set to its default is no change', () => {
+  const { openingMs } = productionTimings;
+  expect(changedTimings({ ...productionTimings, openingMs, longestLineMs: 1_000 })).toEqual({
+    longestLineMs: 1_000,
+  });
+});
+
+it('durations that differ are named with both values, and equal ones are not', () => {
+  const own = { longestLineMs: 1_000, openingMs: 2_000 };
+  expect(timingDifferences(own, { openingMs: 2_000, e2bLineMs: 7_000 })).toEqual([
+    'longestLineMs is 1000 here and 300000 in the fleet',
+    'e2bLineMs is 50000 here and 7000 in the fleet',
+  ]);
+  expect(timingDifferences(own, own)).toEqual([]);
+});

@@ -122,6 +122,30 @@ export const productionTimings = Object.fromEntries(
   timingNames.map((name) => [name, table[name].ms]),
 ) as Timings;
 
+/** The durations that differ from production's, by name. */
+export type TimingChanges = Readonly<Partial<Record<TimingName, number>>>;
+
+/** What one process is configured with. */
+export type TimingSettings = {
+  readonly timings: Timings;
+  /** The timings that the fleet's running processes may still have, because these replace them; null: no others are accepted. */
+  readonly replacedTimings: TimingChanges | null;
+};
+
+/** How these differ from production's, in the order of the table: two processes of a release with the same changes have the same timings. */
+export function changedTimings(timings: Timings): TimingChanges {
+  const changed = timingNames.filter((name) => timings[name] !== productionTimings[name]);
+  return Object.fromEntries(changed.map((name) => [name, timings[name]]));
+}
+
+/** A sentence for each duration that differs: `requestHoldMs is 300000 here and 540000 in the fleet`. */
+export function timingDifferences(own: TimingChanges, fleets: TimingChanges): readonly string[] {
+  const msIn = (changes: TimingChanges, name: TimingName) => changes[name] ?? productionTimings[name];
+  return timingNames
+    .filter((name) => msIn(own, name) !== msIn(fleets, name))
+    .map((name) => `${name} is ${msIn(own, name)} here and ${msIn(fleets, name)} in the fleet`);
+}
+
 export const shortestDetectionMs = 5_000;
 
 /** What must hold between them. */

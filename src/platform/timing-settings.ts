@@ -1,9 +1,12 @@
 import {
+  changedTimings,
   productionTimings,
+  type TimingChanges,
   timingMistakes,
   timingNames,
   type TimingName,
   type Timings,
+  type TimingSettings,
 } from '../model/timings.ts';
 import type { ConfigReader } from './config.ts';
 import { docsPage } from './docs.ts';
@@ -11,17 +14,36 @@ import { docsPage } from './docs.ts';
 const variable = 'CORRAL_TIMINGS';
 const example = '{"requestHoldMs": 300000}';
 
-/** `CORRAL_TIMINGS`, JSON with the durations that differ from production's, for every process of a fleet alike. */
-export function readTimings(read: ConfigReader): Timings {
+const usual: TimingSettings = { timings: productionTimings, replacedTimings: null };
+
+/**
+ * `CORRAL_TIMINGS`, JSON with the durations that differ from production's, for every process of a fleet alike. Its member `replaces` has,
+ * in the same form, the timings from which the fleet is being changed.
+ */
+export function readTimings(read: ConfigReader): TimingSettings {
   const text = read.optional(variable);
-  if (text === null) return productionTimings;
+  if (text === null) return usual;
   const changes = parse(text);
   if (changes === null) {
     read.mistake(
       `${variable} is ${text}, not JSON such as ${example}; ${docsPage('timings.md')} lists the names`,
     );
-    return productionTimings;
+    return usual;
   }
+  const { replaces, ...own } = changes;
+  const timings = timingsWith(read, own);
+  return { timings, replacedTimings: replaces === undefined ? null : replacedBy(read, replaces) };
+}
+
+function replacedBy(read: ConfigReader, replaces: unknown): TimingChanges | null {
+  if (isFields(replaces)) return changedTimings(timingsWith(read, replaces));
+  read.mistake(
+    `${variable} has replaces: ${JSON.stringify(replaces)}, not the timings that these replace, such as {} for the defaults`,
+  );
+  return null;
+}
+
+function timingsWith(read: ConfigReader, changes: Fields): Timings {
   const wrong = Object.entries(changes).filter(([name, value]) => !isTiming(name, value));
   for (const [name, value] of wrong)
     read.mistake(
@@ -36,10 +58,15 @@ function isTiming(name: string, value: unknown): boolean {
   return timingNames.includes(name as TimingName) && Number.isSafeInteger(value) && Number(value) > 0;
 }
 
-function parse(text: string): object | null {
+type Fields = Readonly<Record<string, unknown>>;
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+function parse(text: string): Fields | null {
   try {
     const parsed: unknown = JSON.parse(text);
-    return typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed) ? parsed : null;
+    return isFields(parsed) ? parsed : null;
   } catch {
     return null;
   }

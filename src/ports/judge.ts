@@ -6,8 +6,12 @@ export type Judged =
 
 /** A judge elsewhere. Throws `Failure('grader_failed')` when it fails, or refuses the harmless answer too. */
 export interface Judge {
-  score(request: JudgeRequest, signal: AbortSignal): Promise<Judged>;
+  /** `withinMs`: how long the caller waits (`timeLimit` of `waiting/time-limit.ts` gives both). Absent: as long as the request may take. */
+  score(request: JudgeRequest, signal: AbortSignal, withinMs?: number): Promise<Judged>;
 }
+
+/** For how many milliseconds this try is waited for: a judge that ends before can say what took so long. */
+export const remainingHeader = 'x-corral-remaining-ms';
 
 /** What is said without these secrets; each is named in its place. */
 export const withoutSecrets = (text: string, secrets: ReadonlyMap<string, string> = new Map()): string =>

@@ -85,7 +85,10 @@ export class LinkError extends Error {
   }
 }
 
-/** A line to sandboxd in one sandbox: one method for each endpoint of `protocol/sandboxd/wire.ts`, no retries inside. */
+/**
+ * A line to sandboxd in one sandbox: one method for each endpoint of `protocol/sandboxd/wire.ts`, no retries inside. `withinMs`: how long the
+ * caller waits, so that the sandbox ends before it gives up (`timeLimit` of `waiting/time-limit.ts` gives both). Absent: as long as the link waits.
+ */
 export interface SandboxLink {
   /** `look`: a brief probe with it, where that takes no process; `probed` in the answer tells whether one has succeeded. */
   identity(target: SandboxTarget, signal: AbortSignal, look?: 'brief'): Promise<Identity>;
@@ -138,25 +141,34 @@ export interface SandboxLink {
     to: FileIn,
     body: AsyncIterable<Uint8Array>,
     signal: AbortSignal,
+    withinMs?: number,
   ): Promise<FileReply>;
-  getFile(target: SandboxTarget, from: FileOut, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>>;
+  getFile(
+    target: SandboxTarget,
+    from: FileOut,
+    signal: AbortSignal,
+    withinMs?: number,
+  ): Promise<AsyncIterable<Uint8Array>>;
   /** What the policy has left, as tar, after everything of it was killed; no more calls are taken but grades. */
   takeArtifacts(
     target: SandboxTarget,
     request: ArtifactsRequest,
     signal: AbortSignal,
+    withinMs?: number,
   ): Promise<AsyncIterable<Uint8Array>>;
   /** Lines of what is below folders. With a turn, everything of the policy was killed before, and only grades are taken from then on. */
   list(
     target: SandboxTarget,
     request: ListingRequest,
     signal: AbortSignal,
+    withinMs?: number,
   ): Promise<AsyncIterable<Uint8Array>>;
   /** These files as tar, after a listing of the same turn. */
   contents(
     target: SandboxTarget,
     request: ContentsRequest,
     signal: AbortSignal,
+    withinMs?: number,
   ): Promise<AsyncIterable<Uint8Array>>;
   /** Removes and writes what was compared, in a sandbox where no policy was. `changes`: the head's line, then a tar. */
   putChanges(
@@ -164,5 +176,6 @@ export interface SandboxLink {
     compared: Compared,
     changes: AsyncIterable<Uint8Array>,
     signal: AbortSignal,
+    withinMs?: number,
   ): Promise<FileReply>;
 }

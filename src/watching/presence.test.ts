@@ -1,6 +1,9 @@
 import { expect, test } from 'vitest';
 import { createFakeClock } from '#test/fakes/clock.ts';
 import type { ProcessWord } from '../ports/fleet/watch.ts';
+import { createFakeLog } from '#test/fakes/log.ts';
+import { productionTimings, type TimingChanges } from '../model/timings.ts';
+import { FleetTimings } from './fleet-timings.ts';
 import { tellPresence, RecentVerdicts } from './presence.ts';
 import { fakeOwner } from '#test/fakes/rollout-record.ts';
 import { callId } from '../model/ids.ts';
@@ -10,15 +13,27 @@ import type { Verdict } from '../failure/verdict.ts';
 
 const self = { kind: 'gateway', host: 'pod-1', pid: 1, version: '0.1.0' } as const;
 
-/** A gateway that has `requests` in hand, and the words that were heard of it. */
-function speaking(tell: (heard: ProcessWord[], word: ProcessWord) => Promise<void>) {
+type Hear = (heard: ProcessWord[], word: ProcessWord) => Promise<void>;
+
+/** A gateway that has `requests` in hand, and the words that were heard of it. `others`: timings that do not fit its own. */
+function speaking(tell: Hear, others: (TimingChanges | null)[] = []) {
   const clock = createFakeClock();
   const leaving = new AbortController();
   const heard: ProcessWord[] = [];
   const troubles: unknown[] = [];
+  const log = createFakeLog();
+  const timings = new FleetTimings({ timings: productionTimings, replacedTimings: null }, log);
   let requests = 0;
-  const done = tellPresence({
-    watch: { tell: (_process, word) => tell(heard, word) },
+  const { done } = tellPresence({
+    watch: {
+      tell: (_process, word) => tell(heard, word),
+      agree: async (_process, word) => {
+        const other = others.shift() ?? null;
+        if (other === null) await tell(heard, word);
+        return other;
+      },
+    },
+    timings,
     clock,
     self,
     process: 'p1',
@@ -26,7 +41,7 @@ function speaking(tell: (heard: ProcessWord[], word: ProcessWord) => Promise<voi
     onError: (thrown) => troubles.push(thrown),
     signal: leaving.signal,
   });
-  return { clock, heard, troubles, done, leave: () => leaving.abort() };
+  return { clock, heard, troubles, timings, log, done, leave: () => leaving.abort() };
 }
 
 const hear = (heard: ProcessWord[], word: ProcessWord) => {
@@ -39,7 +54,7 @@ test('a process says every two seconds what it has in hand then and how long it 
   await clock.advance(2_000);
   leave();
   await done;
-  const common = { ...self, atMost: {}, verdicts: {}, knowsDemands: true };
+  const common = { ...self, atMost: {}, verdicts: {}, knowsDemands: true, timings: {}, agreed: true };
   expect(heard).toEqual([
     { ...common, state: 'serving', ageMs: 0, inHand: { requests: 1 } },
     { ...common, state: 'serving', ageMs: 2_000, inHand: { requests: 2 } },
@@ -55,6 +70,40 @@ test('words that nobody hears are told of, and it speaks on', async () => {
   });
   await clock.advance(2_000);
   expect([troubles.length, heard.length]).toEqual([1, 1]);
+  leave();
+  await done;
+});
+
+test('a process with other timings than the fleet is not ready and says why, until they fit; then it stays ready', async () => {
+  const others = [{ openingMs: 1_000 }, { openingMs: 1_000 }, null, { openingMs: 1_000 }];
+  const { clock, heard, timings, log, done, leave } = speaking(hear, others);
+  expect(timings.reason()).toContain('not compared');
+  await clock.advance(0);
+  expect(timings.reason()).toContain('openingMs is 30000 here and 1000 in the fleet');
+  expect(timings.reason()).toContain('add "replaces": {"openingMs":1000}');
+  await clock.advance(4_000);
+  expect(timings.reason()).toBeNull();
+  await clock.advance(20_000);
+  expect(timings.reason()).toBeNull();
+  const unready = expect.stringContaining('openingMs') as string;
+  expect(heard.slice(0, 3)).toMatchObject([{ unready }, { unready }, { agreed: true }]);
+  expect(heard[0]).not.toHaveProperty('agreed');
+  expect(heard.slice(2).some((word) => 'unready' in word)).toBe(false);
+  expect(log.lines.map(({ level }) => level)).toEqual(['error', 'info']);
+  leave();
+  await done;
+});
+
+test('a process whose timings cannot be compared is not ready', async () => {
+  let isAway = true;
+  const { clock, timings, done, leave } = speaking((heard, word) =>
+    isAway ? Promise.reject(new Error('Redis is away')) : hear(heard, word),
+  );
+  await clock.advance(2_000);
+  expect(timings.reason()).not.toBeNull();
+  isAway = false;
+  await clock.advance(2_000);
+  expect(timings.reason()).toBeNull();
   leave();
   await done;
 });

@@ -2,6 +2,7 @@ import type { Clock } from '../ports/clock.ts';
 import { type FleetWatch, type ProcessWord, type VerdictCounts, verdictsOfMs } from '../ports/fleet/watch.ts';
 import type { FailureCode } from '../failure/codes.ts';
 import type { FleetEvent } from '../ports/event-log.ts';
+import type { FleetTimings } from './fleet-timings.ts';
 
 /** Often enough that a process that died is seen within seconds; a word costs Redis some 20 µs. */
 const tellMs = 2_000;
@@ -10,34 +11,53 @@ const tellMs = 2_000;
 export type Present = Pick<ProcessWord, 'state' | 'inHand' | 'atMost' | 'verdicts'>;
 
 export type PresenceOptions = {
-  readonly watch: Pick<FleetWatch, 'tell'>;
+  readonly watch: Pick<FleetWatch, 'tell' | 'agree'>;
   readonly clock: Clock;
   readonly self: Pick<ProcessWord, 'kind' | 'host' | 'pid' | 'version' | 'isListed'>;
   /** Its name among all processes of the fleet, another one after every start. */
   readonly process: string;
   readonly present: () => Present;
+  /** Compared with those of the fleet before the first word that says that it serves with them. */
+  readonly timings: FleetTimings;
   /** Words that were not heard; the next one says all. */
   readonly onError: (thrown: unknown) => void;
   readonly signal: AbortSignal;
 };
 
-/** Says every two seconds that this process is there, and at the end that it left. Resolves then; never rejects. */
-export async function tellPresence(options: PresenceOptions): Promise<void> {
-  const { watch, clock, self, process, present, onError, signal } = options;
+/** Neither rejects. `first`: of its first word, heard or not; `done`: of its last. */
+export type Presence = { readonly first: Promise<void>; readonly done: Promise<void> };
+
+/** Says every two seconds that this process is there, and at the end that it left. */
+export function tellPresence(options: PresenceOptions): Presence {
+  const { watch, clock, self, process, present, timings, onError, signal } = options;
   const begunMs = clock.monotonicMs();
+  const wordOf = (now: Present): ProcessWord => {
+    const ageMs = Math.round(clock.monotonicMs() - begunMs);
+    return { ...self, ageMs, ...now, knowsDemands: true };
+  };
   const tell = async (now: Present) => {
     try {
-      const ageMs = Math.round(clock.monotonicMs() - begunMs);
-      await watch.tell(process, { ...self, ageMs, ...now, knowsDemands: true });
+      if (timings.reason() !== null && now.state !== 'left') {
+        const { unready: _, ...said } = timings.word();
+        timings.compared(await watch.agree(process, { ...wordOf(now), ...said, agreed: true }));
+        if (timings.reason() === null) return;
+      }
+      await watch.tell(process, { ...wordOf(now), ...timings.word() });
     } catch (thrown) {
       onError(thrown);
     }
   };
-  while (!signal.aborted) {
-    await tell(present());
-    await clock.sleep(tellMs, signal);
-  }
-  await tell({ ...present(), state: 'left', inHand: {} });
+  const first = tell(present());
+  const goOn = async () => {
+    await first;
+    for (;;) {
+      await clock.sleep(tellMs, signal);
+      if (signal.aborted) break;
+      await tell(present());
+    }
+    await tell({ ...present(), state: 'left', inHand: {} });
+  };
+  return { first, done: goOn() };
 }
 
 type Said = 'scorable' | FailureCode;

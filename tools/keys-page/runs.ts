@@ -200,7 +200,7 @@ export const gatewaysKeys = {
 export const presenceKeys = {
   processes: {
     type: 'hash',
-    what: 'gateway or controller → what it last said of itself: host, version, age, what it has in hand, verdicts of 5 min; JSON, 500 B',
+    what: 'gateway or controller → what it last said of itself: host, version, age, what it has in hand, verdicts of 5 min, its timings; JSON, 500 B',
     life: '5 min after its last word',
     bound: '200 processes',
   },

@@ -158,7 +158,7 @@ function startsAtMost(processes: readonly HeardProcess[]): number | null {
 }
 
 function presentProcess(process: HeardProcess, seesAll: boolean): FleetAnswer['processes'][number] {
-  const { kind, host, pid, version, ageMs, silentMs, inHand, atMost } = process;
+  const { kind, host, pid, version, ageMs, silentMs, inHand, atMost, unready } = process;
   return {
     kind,
     state: isSilent(process) ? 'silent' : process.state,
@@ -169,5 +169,6 @@ function presentProcess(process: HeardProcess, seesAll: boolean): FleetAnswer['p
     heard_ms: silentMs,
     in_hand: { ...inHand },
     at_most: { ...atMost },
+    ...(unready !== undefined && { unready }),
   };
 }

@@ -143,12 +143,12 @@ async function carryOut(
   { turns, queries, leftMs, live }: Places,
   cancel: AbortSignal,
 ): Promise<{ readonly result: CommandResult; readonly grade?: GradeTurn } | 'late'> {
-  const { action, timeoutMs, maxPauseMs = 0, keepBytes, killAtOnce = false } = request;
+  const { action, timeoutMs, maxPauseMs = 0, aroundMs = null, keepBytes, killAtOnce = false } = request;
   const { config, env, leaders, starvation, lifeLeftMs } = deps;
   const startClock = () => clockAtStart(request, { rolloutMs: leftMs(), lifeMs: lifeLeftMs() });
   if (action.kind === 'grade') {
     const { gradeTurn } = await import('../grading/turn.ts');
-    const limits = { timeoutMs, maxPauseMs, keepBytes };
+    const limits = { timeoutMs, maxPauseMs, aroundMs, keepBytes };
     return turns.take(action.turn, cancel, (stop) => gradeTurn(deps, action, limits, stop));
   }
   if (action.kind === 'query') {

@@ -16,17 +16,10 @@ import { type ShortageWatch, watchShortage } from '../reading/shortage.ts';
 import { processUser } from '../users.ts';
 import { WireError } from '../wire-error.ts';
 import { type Grounds, serveAsPolicy } from './as-policy.ts';
+import { type TurnLimits, TurnTime } from './turn-time.ts';
 
-export type TurnLimits = {
-  readonly timeoutMs: number;
-  /** As in the request. */
-  readonly maxPauseMs: number;
-  readonly keepBytes: number;
-};
+type Limits = TurnLimits & { readonly keepBytes: number };
 export type TurnResult = { readonly result: CommandResult; readonly grade: GradeTurn };
-
-/** Placing some hundred files, or reading one number, in a sandbox whose memory the policy may have filled. */
-const longestHelperMs = 60_000;
 
 /**
  * One turn of the grader:
@@ -41,19 +34,23 @@ const longestHelperMs = 60_000;
 export async function gradeTurn(
   grounds: Grounds,
   action: GradeAction,
-  limits: TurnLimits,
+  limits: Limits,
   cancel: AbortSignal,
 ): Promise<TurnResult> {
+  const time = new TurnTime(limits);
   const before = await sweepAll(grounds.config, grounds.leaders);
   if (before.survivors > 0) return notRun({ kind: 'survivors', count: before.survivors });
   const first = watchShortage(grounds.config);
-  const ran = await placeAndRun(grounds, action, limits, cancel, first.orLost).finally(first.end);
+  const ran = await placeAndRun(grounds, action, { ...limits, time }, cancel, first.orLost).finally(
+    first.end,
+  );
   if ('grade' in ran) return ran;
   const { result, placed } = ran;
   const after = await sweepAll(grounds.config, grounds.leaders);
   if (after.survivors > 0) return { result, grade: { kind: 'survivors', count: after.survivors } };
+  if (result.ending.kind === 'timed_out') return { result, grade: readOf(null, action) };
   const last = watchShortage(grounds.config);
-  const grade = await collect(grounds, placed, action)
+  const grade = await collect(grounds, placed, action, time.collectingMs())
     .catch((error: unknown) => folderFailed(last.orLost(error)))
     .finally(last.end);
   return { result, grade };
@@ -62,11 +59,13 @@ export async function gradeTurn(
 async function placeAndRun(
   grounds: Grounds,
   action: GradeAction,
-  limits: TurnLimits,
+  { time, ...limits }: Limits & { readonly time: TurnTime },
   cancel: AbortSignal,
   orLost: ShortageWatch['orLost'],
 ): Promise<TurnResult | { readonly result: CommandResult; readonly placed: string }> {
-  const placed = await place(grounds, action).catch((error: unknown) => folderFailed(orLost(error)));
+  const placed = await place(grounds, action, time.placingMs()).catch((error: unknown) =>
+    folderFailed(orLost(error)),
+  );
   if (typeof placed !== 'string') return notRun(placed);
   return { result: unlessLost(await runGrader(grounds, placed, action, limits, cancel), orLost), placed };
 }
@@ -83,7 +82,7 @@ async function runGrader(
   grounds: Grounds,
   folder: string,
   { argv, stdin, rollout }: GradeAction,
-  { maxPauseMs, ...limits }: TurnLimits,
+  { timeoutMs, maxPauseMs, keepBytes }: Limits,
   cancel: AbortSignal,
 ): Promise<CommandResult> {
   const { config, leaders, starvation } = grounds;
@@ -93,7 +92,11 @@ async function runGrader(
     const user = processUser(config, 'grader');
     const env = environmentIn(folder, grounds, rollout !== undefined);
     if (isChanged(argv[0] ?? '', env['PATH'] ?? '', grounds)) return changedProgram(argv[0] ?? '');
-    return await runCommand({ argv, cwd: folder, env, user, stdin, pauses, ...limits }, leaders, cancel);
+    return await runCommand(
+      { argv, cwd: folder, env, user, stdin, pauses, timeoutMs, keepBytes },
+      leaders,
+      cancel,
+    );
   } finally {
     await socket.close();
   }
@@ -143,7 +146,7 @@ function environmentIn(
  * The folder of a turn, with the grader's files and programs, made by its own user so that nobody else can open them.
  * Nothing is left there of the turns before.
  */
-async function place({ config }: Grounds, { files, rollout }: GradeAction): Promise<string> {
+async function place({ config }: Grounds, { files, rollout }: GradeAction, mostMs: number): Promise<string> {
   if (keptFromPolicy(config.graderFolder, config) === null)
     throw new WireError('internal', `${config.graderFolder} is open to the policy`, 'EPERM');
   const earlier = turnsIn(config.graderFolder);
@@ -154,7 +157,7 @@ async function place({ config }: Grounds, { files, rollout }: GradeAction): Prom
   const programs = { 'as-policy': `#!/bin/sh\nexec ${client} "$@"\n` };
   const told = rollout === undefined ? {} : { [rolloutIn(folder)]: rollout };
   const given = JSON.stringify({ earlier, files, programs, told });
-  await askHelper(config, 'grader', ['place-grader', folder], longestHelperMs, given);
+  await askHelper(config, 'grader', ['place-grader', folder], mostMs, given);
   return folder;
 }
 
@@ -165,12 +168,23 @@ const turnsIn = (folder: string) =>
     .filter((name) => name.startsWith(turnPrefix))
     .map((name) => join(folder, name));
 
-async function collect({ config }: Grounds, folder: string, { rollout }: GradeAction): Promise<GradeTurn> {
+async function collect(
+  { config }: Grounds,
+  folder: string,
+  action: GradeAction,
+  mostMs: number,
+): Promise<GradeTurn> {
   const asked = ['read-score', join(folder, 'score'), rolloutIn(folder)];
-  const { score } = await askHelper(config, 'grader', asked, longestHelperMs);
-  const text = typeof score === 'string' ? score : null;
-  return { kind: 'ran', score: text, ...(rollout !== undefined && { toldRollout: true }) };
+  const { score } = await askHelper(config, 'grader', asked, mostMs);
+  return readOf(typeof score === 'string' ? score : null, action);
 }
+
+/** A grader that reached its timeout has no score to read, so that its end depends on no helper. */
+const readOf = (score: string | null, { rollout }: GradeAction): GradeTurn => ({
+  kind: 'ran',
+  score,
+  ...(rollout !== undefined && { toldRollout: true }),
+});
 
 const quoted = (word: string) => `'${word.replaceAll("'", String.raw`'\''`)}'`;
 

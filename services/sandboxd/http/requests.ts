@@ -95,7 +95,7 @@ export function parseCall(body: unknown): CallRequest {
     body,
     'the body',
   );
-  const { killAtOnce, startWithinMs, overtimeMs, maxPauseMs } = start;
+  const { killAtOnce, startWithinMs, overtimeMs, maxPauseMs, aroundMs } = start;
   return {
     digest: shape.text(digest, 'digest'),
     action: parseAction(action),
@@ -112,6 +112,7 @@ export function parseCall(body: unknown): CallRequest {
       ? {}
       : { startWithinMs: shape.whole(startWithinMs, 'startWithinMs', 0, longestMs) }),
     ...(maxPauseMs === undefined ? {} : { maxPauseMs: shape.whole(maxPauseMs, 'maxPauseMs', 0, longestMs) }),
+    ...(aroundMs === undefined ? {} : { aroundMs: shape.whole(aroundMs, 'aroundMs', 1, longestMs) }),
     ...(overtimeMs === undefined ? {} : { overtimeMs: shape.whole(overtimeMs, 'overtimeMs', 1, longestMs) }),
   };
 }

@@ -17,6 +17,7 @@ import { looksWell } from '../look.ts';
 import { lackingOf } from '../programs/lacking.ts';
 import { missingPrograms } from '../programs/missing.ts';
 import { WireError } from '../wire-error.ts';
+import { askersTime } from './askers-time.ts';
 import type { Needed } from './gate.ts';
 import {
   parseArtifacts,
@@ -224,7 +225,7 @@ async function bytesIn({ daemon, request, query, caught }: Exchange): Promise<Re
   const body = await daemon.uploads.once(parseUploadId(query), place, () => {
     // Counted when it begins: one that breaks off may have left a part.
     daemon.done.filesPut += 1;
-    return putFile(daemon.config, place, request);
+    return putFile(daemon.config, place, request, askersTime(request.headers));
   });
   // A repeat is answered without a look at what it sent.
   request.resume();
@@ -236,36 +237,39 @@ async function bytesOut({ daemon, request, query, caught, response }: Exchange):
   const { getFile } = await import('../files.ts');
   const place = parseFilePlace(query, formOf(caught));
   const bounds = { mostBytes: parseMostBytes(query), reportsLeftOut: parseReportsLeftOut(query) };
-  await getFile(daemon.config, place, bounds, response);
+  await getFile(daemon.config, place, bounds, response, askersTime(request.headers));
   return null;
 }
 
 /** The calls end before it is looked, for good: what is graded must be what the last of them left. */
 async function artifactsOut({ daemon, request, response, gone }: Exchange): Promise<Reply> {
   requireBound(daemon, request);
+  const time = askersTime(request.headers);
   const wanted = parseArtifacts(await readJson(request));
   daemon.journal.beginGrading();
   const { takeArtifacts } = await import('../files.ts');
-  await takeArtifacts(daemon, wanted, response, gone);
+  await takeArtifacts(daemon, wanted, response, gone, time);
   return null;
 }
 
 /** In the policy's sandbox the calls end first, and no other begins. */
 async function listingOut({ daemon, request, response, gone }: Exchange): Promise<Reply> {
   requireBound(daemon, request);
+  const time = askersTime(request.headers);
   const wanted = parseListing(await readJson(request));
   if (wanted.turn !== null) daemon.journal.beginGrading();
   const { sendListing } = await import('../changes.ts');
-  await sendListing(daemon, wanted, response, gone);
+  await sendListing(daemon, wanted, response, gone, time);
   return null;
 }
 
 async function contentsOut({ daemon, request, response, gone }: Exchange): Promise<Reply> {
   requireBound(daemon, request);
+  const time = askersTime(request.headers);
   const wanted = parseContents(await readJson(request));
   daemon.journal.beginGrading();
   const { sendContents } = await import('../changes.ts');
-  await sendContents(daemon, wanted, response, gone);
+  await sendContents(daemon, wanted, response, gone, time);
   return null;
 }
 
@@ -274,7 +278,7 @@ async function changesIn({ daemon, request, query }: Exchange): Promise<Reply> {
   daemon.journal.requireUngraded();
   const compared = parseChangesQuery(query);
   const { putChanges } = await import('../changes.ts');
-  return { status: 200, body: await putChanges(daemon, compared, request) };
+  return { status: 200, body: await putChanges(daemon, compared, request, askersTime(request.headers)) };
 }
 
 const formOf = (caught: string): FilePlace['form'] => (caught === 'archive' ? 'archive' : 'file');

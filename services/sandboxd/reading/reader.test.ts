@@ -27,7 +27,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 beforeEach(async () => {
-  reader = await startReader(config, 'policy');
+  reader = await startReader(config, 'policy', (ownMs) => ownMs);
 });
 afterEach(() => reader.close());
 
@@ -166,7 +166,7 @@ describe('a reader that does not answer', () => {
 
   it('is given up after its time, even if who has its id may have stopped it', async () => {
     reader.close();
-    reader = await startReader(config, 'policy', 50);
+    reader = await startReader(config, 'policy', () => 50);
     await signalReader('SIGSTOP');
     expect(await errorOf(reader.stat('/'))).toMatchObject({ name: 'ReadError', code: 'ETIMEDOUT' });
   });

@@ -6,6 +6,7 @@ import type { CommandUser } from '#src/protocol/sandboxd/wire.ts';
 import { NotStarted, refusalAt, spawnWhenAble, type StartedProcess } from '../command/spawn-as.ts';
 import { monotonicMs } from '../clock.ts';
 import type { Config } from '../config.ts';
+import type { AskersTime } from '../http/askers-time.ts';
 import { nativeProgram, processUser } from '../users.ts';
 import { WireError } from '../wire-error.ts';
 
@@ -62,14 +63,14 @@ const mostListed = 16 * 1024 * 1024;
 export async function startReader(
   config: Config,
   user: CommandUser | 'owner',
-  mostWaitedMs = longestWaitMs,
+  time: AskersTime,
 ): Promise<Reader> {
   const { ids } = processUser(config, user);
   const argv = [nativeProgram(config, 'reader'), String(ids?.uid ?? -1), String(ids?.gid ?? -1)];
   const as = processUser(config, 'reader');
   try {
     const spec = { argv, cwd: '/', env: {}, user: as, isInternal: true, stdin: 'pipe' } as const;
-    return new Reader(await spawnWhenAble(spec), mostWaitedMs);
+    return new Reader(await spawnWhenAble(spec), time(longestWaitMs));
   } catch (error) {
     throw error instanceof NotStarted ? noReader(error) : error;
   }

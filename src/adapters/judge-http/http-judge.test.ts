@@ -4,7 +4,7 @@ import { afterEach, expect, test } from 'vitest';
 import { createFakeClock, type FakeClock } from '#test/fakes/clock.ts';
 import { createFakeRandom } from '#test/fakes/random.ts';
 import type { Failure } from '#src/failure/failure.ts';
-import type { JudgeRequest } from '#src/ports/judge.ts';
+import { type JudgeRequest, remainingHeader } from '#src/ports/judge.ts';
 import { createHttpJudge } from './http-judge.ts';
 
 type Answer = (response: ServerResponse) => void;
@@ -27,7 +27,11 @@ const limited = (retryAfter: string): Answer => {
 /** A judge that gives these answers in turn, the last one for ever after. */
 async function aJudge(...answers: Answer[]) {
   const bodies: string[] = [];
-  const requests: { readonly body: string; readonly length: string | undefined }[] = [];
+  const requests: {
+    readonly body: string;
+    readonly length: string | undefined;
+    readonly remaining: number;
+  }[] = [];
   let mostBytes = Infinity;
   const server = createServer((request, response) => {
     if (Number(request.headers['content-length']) > mostBytes) {
@@ -39,7 +43,8 @@ async function aJudge(...answers: Answer[]) {
     request.on('data', (chunk: string) => (body += chunk));
     request.on('end', () => {
       bodies.push(body);
-      requests.push({ body, length: request.headers['content-length'] });
+      const remaining = Number(request.headers[remainingHeader]);
+      requests.push({ body, length: request.headers['content-length'], remaining });
       answers[Math.min(bodies.length, answers.length) - 1]?.(response);
     });
   });
@@ -54,10 +59,11 @@ async function aJudge(...answers: Answer[]) {
   const judge = createHttpJudge({ clock, random: createFakeRandom([0.5]) });
   closers.push(() => judge.close());
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/score`;
-  const ask = (given: Partial<JudgeRequest> = {}, signal = new AbortController().signal) =>
+  const ask = (given: Partial<JudgeRequest> = {}, signal = new AbortController().signal, withinMs?: number) =>
     judge.score(
       { url, headers: {}, body: ['{"item":1}'], control, timeoutMs: 1000, retries: 2, ...given },
       signal,
+      withinMs,
     );
   const refuseUnread = (above: number) => (mostBytes = above);
   return { ask, bodies, requests, refuseUnread, clock };
@@ -229,4 +235,31 @@ test('a Retry-After beyond the deadline fails at once instead of waiting for not
 test('a caller that gives up ends the waiting', async () => {
   const { ask } = await aJudge(scored('busy', 503));
   await expect(ask({}, AbortSignal.abort())).rejects.toMatchObject({ code: 'grader_failed' });
+});
+
+test('each try says for how long it is waited for: its own time, or what is left of the turn', async () => {
+  const { ask, requests, clock } = await aJudge(scored('busy', 500));
+  await expect(inTime(clock, ask({ retries: 1 }))).rejects.toThrow('answered 500');
+  expect(requests.map(({ remaining }) => remaining)).toEqual([1_000, 1_000]);
+  await expect(inTime(clock, ask({ retries: 0 }, undefined, 400))).rejects.toThrow('answered 500');
+  expect(requests.at(-1)?.remaining).toBe(400);
+});
+
+test('a turn that has less time left than the judge may take marks its failure, because its commands may have taken the time', async () => {
+  const busy = await aJudge(limited('60'));
+  const markOf = (asked: Promise<unknown>) =>
+    inTime(busy.clock, asked).catch((thrown: Failure) => thrown.evidence['suspected'] ?? 'no mark');
+  expect(await markOf(busy.ask({}, undefined, 6_000))).toBe('no mark');
+  expect(await markOf(busy.ask({}, undefined, 5_999))).toBe('command');
+});
+
+test('a judge that is given up with its turn is not said to be silent, and the answer that it may have refused stays marked', async () => {
+  const { ask, clock } = await aJudge(() => undefined);
+  const over = new AbortController();
+  const asked = inTime(clock, ask({ retries: 0 }, over.signal, 500));
+  over.abort();
+  await expect(asked).rejects.toMatchObject({
+    evidence: { reason: expect.stringContaining('no time left') as string },
+  });
+  await expect(asked).rejects.toMatchObject({ evidence: { suspected: 'answer' } });
 });

@@ -1,6 +1,6 @@
 import { Agent } from 'undici';
 import { Failure } from '#src/failure/failure.ts';
-import type { Judge, Judged, JudgeRequest } from '#src/ports/judge.ts';
+import { type Judge, type Judged, type JudgeRequest, remainingHeader } from '#src/ports/judge.ts';
 import { Deadline } from '#src/waiting/deadline.ts';
 import { noneFailed, NotYet, type RetryDeps, retrying } from '#src/waiting/retries.ts';
 import { retryPolicies } from '#src/waiting/retry-policies.ts';
@@ -27,23 +27,29 @@ export function createHttpJudge(deps: RetryDeps): HttpJudge {
 
 /** The same judge over any way of sending one request. */
 export function createJudge(deps: RetryDeps, post: Post): Judge {
-  return { score: (request, signal) => scoreOf(deps, post, request, signal) };
+  return {
+    score: (request, signal, withinMs = longestMs(request)) =>
+      scoreOf(deps, post, request, { signal, until: Deadline.in(deps.clock, withinMs), withinMs }),
+  };
 }
 
-async function scoreOf(
-  deps: RetryDeps,
-  post: Post,
-  request: JudgeRequest,
-  signal: AbortSignal,
-): Promise<Judged> {
-  const { asked, tries } = await askUntilFinal(deps, post, request, signal);
+/** All tries with this answer, and as many with the harmless one. */
+const longestMs = ({ timeoutMs, retries }: JudgeRequest): number => 2 * timeoutMs * (retries + 1);
+
+/** How long the caller waits. */
+type Limit = { readonly signal: AbortSignal; readonly until: Deadline; readonly withinMs: number };
+
+async function scoreOf(deps: RetryDeps, post: Post, request: JudgeRequest, limit: Limit): Promise<Judged> {
+  const failed = (trouble: Trouble, count: number) =>
+    failure(request, trouble, count, limit.withinMs < longestMs(request));
+  const { asked, tries } = await askUntilFinal(deps, post, request, limit);
   if (asked.kind === 'score') return { ...asked, kind: 'scored' };
-  if (asked.kind !== 'refused' && asked.kind !== 'nonsense') throw failed(request, asked, tries);
-  const control = await askUntilFinal(deps, post, { ...request, body: request.control }, signal);
+  if (asked.kind !== 'refused' && asked.kind !== 'nonsense') throw failed(asked, tries);
+  const control = await askUntilFinal(deps, post, { ...request, body: request.control }, limit);
   if (control.asked.kind === 'score') return { kind: 'refused', reason: `the judge ${asked.reason}` };
   const reason = `${asked.reason}; of the harmless answer: ${control.asked.reason}`;
   // It may still be about answers, where the harmless one is none to this judge: preflight finds that out.
-  throw failed(request, { reason, mayBeAnswer: control.asked.kind === asked.kind }, tries + control.tries);
+  throw failed({ reason, mayBeAnswer: control.asked.kind === asked.kind }, tries + control.tries);
 }
 
 type Final = { readonly asked: Asked; readonly tries: number };
@@ -53,19 +59,19 @@ async function askUntilFinal(
   deps: RetryDeps,
   post: Post,
   request: JudgeRequest,
-  signal: AbortSignal,
+  limit: Limit,
 ): Promise<Final> {
   const mostTries = request.retries + 1;
-  const until = Deadline.in(deps.clock, request.timeoutMs * mostTries);
+  const until = limit.until.orIn(request.timeoutMs * mostTries);
   const tries = noneFailed();
   const attempt = async () => {
-    const asked = await askInTime(deps, post, request, signal);
+    const asked = await askInTime(deps, post, request, limit);
     if ('afterMs' in asked) throw new NotYet(new NoScore(asked), asked.afterMs);
     return { asked, tries: tries.failed + 1 };
   };
   try {
     const policy = { ...retryPolicies.judge, mostTries };
-    return await retrying(deps, policy, attempt, { until, hurry: signal, tries });
+    return await retrying(deps, policy, attempt, { until, hurry: limit.signal, tries });
   } catch (thrown) {
     if (thrown instanceof NoScore) return { asked: thrown.asked, tries: tries.failed };
     throw thrown;
@@ -87,24 +93,39 @@ async function askInTime(
   { clock }: RetryDeps,
   post: Post,
   request: JudgeRequest,
-  signal: AbortSignal,
+  { signal, until }: Limit,
 ): Promise<Asked> {
   const answered = new AbortController();
   const late = new AbortController();
   const timer = clock.sleep(request.timeoutMs, answered.signal).then(() => {
     late.abort();
   });
-  const asked = await askOnce(post, request, clock.nowMs(), AbortSignal.any([signal, late.signal]));
+  const remainingMs = Math.max(1, Math.min(request.timeoutMs, until.remainingMs));
+  const headers = { ...request.headers, [remainingHeader]: String(remainingMs) };
+  const inTime = AbortSignal.any([signal, late.signal]);
+  const asked = await askOnce(post, { ...request, headers }, clock.nowMs(), inTime);
   answered.abort();
   await timer;
-  return asked;
+  return asked.kind === 'again' && signal.aborted ? { ...asked, reason: noTimeLeft } : asked;
 }
+
+const noTimeLeft = 'was given up: its turn of the grader had no time left';
 
 type Trouble = Pick<Exclude<Asked, { kind: 'score' }>, 'reason' | 'mayBeAnswer'>;
 
-function failed(request: JudgeRequest, { reason, mayBeAnswer }: Trouble, tries: number): Failure {
+/**
+ * `isShort`: the turn had less time left than the judge may take. What came before it took the time, and this may have been commands of the
+ * policy, so it is not the judge alone that failed.
+ */
+function failure(
+  request: JudgeRequest,
+  { reason, mayBeAnswer }: Trouble,
+  tries: number,
+  isShort: boolean,
+): Failure {
   const host = URL.canParse(request.url) ? new URL(request.url).host : 'unknown';
+  const suspected = mayBeAnswer ? { suspected: 'answer' } : isShort ? { suspected: 'command' } : {};
   return new Failure('grader_failed', `the judge at ${host} ${reason}`, {
-    evidence: { judge: host, tries, reason, ...(mayBeAnswer && { suspected: 'answer' }) },
+    evidence: { judge: host, tries, reason, ...suspected },
   });
 }

@@ -27,6 +27,8 @@ const mostRuns = 300;
 const mostTemplates = 300;
 /** Many times a fleet: what starts and fails every second for five minutes. */
 const mostProcesses = 200;
+/** Five words of which none came. A process that was killed delays the start of one with other timings for so long. */
+const endedAfterMs = 10_000;
 
 export function watchStore(run: RunScript, client: Redis): FleetWatch {
   const { ask } = scriptsOver(run);
@@ -42,11 +44,24 @@ export function watchStore(run: RunScript, client: Redis): FleetWatch {
       return { ...readingOf(reply), costMs: Math.max(0, msOf(after) - msOf(before)) };
     },
     tell: async (process, word) => {
-      const asked = { process, word: JSON.stringify(word), keptMs: verdictsOfMs, most: mostProcesses };
-      await ask('tell-presence', asked);
+      await ask('tell-presence', wordOf(process, word));
+    },
+    agree: async (process, word) => {
+      const { others = null } = await ask('agree-timings', {
+        ...wordOf(process, word),
+        silentMs: endedAfterMs,
+      });
+      return others;
     },
   };
 }
+
+const wordOf = (process: string, word: ProcessWord) => ({
+  process,
+  word: JSON.stringify(word),
+  keptMs: verdictsOfMs,
+  most: mostProcesses,
+});
 
 function rethrow(thrown: unknown): never {
   throw classifyTrouble(thrown);

@@ -13,6 +13,7 @@ import {
   maxOutputBytes,
   bootHeader,
   ownerHeader,
+  remainingHeader,
   sandboxHeader,
   spanHeader,
   type StreamLine,
@@ -91,15 +92,20 @@ export function createSandboxdHttpLink(
     confirm: (target, calls, signal) =>
       ask(context, target, post('/calls/confirm', { calls } satisfies ConfirmRequest), nothing, signal),
     cancel: (target, call, signal) => ask(context, target, post(`${pathOf(call)}/cancel`), nothing, signal),
-    putFile: (target, to, body, signal) =>
-      ask(context, target, { method: 'PUT', path: pathIn(to), bytes: body }, fileReply, signal),
-    getFile: (target, from, signal) => askForBytes(context, target, get(pathOut(from)), signal),
-    takeArtifacts: (target, request, signal) =>
-      askForBytes(context, target, post('/artifacts', request), signal),
-    list: (target, request, signal) => askForBytes(context, target, post('/listing', request), signal),
-    contents: (target, request, signal) => askForBytes(context, target, post('/contents', request), signal),
-    putChanges: (target, compared, changes, signal) =>
-      ask(context, target, { method: 'PUT', path: changesPath(compared), bytes: changes }, fileReply, signal),
+    putFile: (target, to, body, signal, withinMs) =>
+      ask(context, target, { method: 'PUT', path: pathIn(to), bytes: body, withinMs }, fileReply, signal),
+    getFile: (target, from, signal, withinMs) =>
+      askForBytes(context, target, { ...get(pathOut(from)), withinMs }, signal),
+    takeArtifacts: (target, request, signal, withinMs) =>
+      askForBytes(context, target, { ...post('/artifacts', request), withinMs }, signal),
+    list: (target, request, signal, withinMs) =>
+      askForBytes(context, target, { ...post('/listing', request), withinMs }, signal),
+    contents: (target, request, signal, withinMs) =>
+      askForBytes(context, target, { ...post('/contents', request), withinMs }, signal),
+    putChanges: (target, compared, changes, signal, withinMs) => {
+      const question = { method: 'PUT', path: changesPath(compared), bytes: changes, withinMs } as const;
+      return ask(context, target, question, fileReply, signal);
+    },
     close: () => pools.close(),
   };
 }
@@ -158,6 +164,8 @@ type Question = {
   readonly isLong?: boolean;
   /** How long sandboxd itself may hold the request. */
   readonly heldMs?: number;
+  /** How long the caller waits. Undefined: as long as the link does. */
+  readonly withinMs?: number | undefined;
   /** Whether the same question may be asked again in the same life of sandboxd without doing more. Default: yes. */
   readonly repeatable?: boolean;
 };
@@ -193,6 +201,13 @@ const answerSlackMs = 30_000;
 /** A transfer as a whole; sandboxd gives up on one after the same time. */
 const transferMs = 600_000;
 
+/** With the moment after which its answer is not waited for, on the clock of `performance.now()`. */
+type Timed = Question & { readonly untilMs: number };
+
+function timed(question: Question, longestMs: number): Timed {
+  return { ...question, untilMs: performance.now() + Math.min(longestMs, question.withinMs ?? longestMs) };
+}
+
 /** Asks and reads the answer as JSON. Throws `LinkError`. */
 async function ask<Value>(
   context: RequestContext,
@@ -201,8 +216,9 @@ async function ask<Value>(
   read: (json: unknown) => Value,
   signal: AbortSignal,
 ): Promise<Value> {
-  return withDeadline(deadlineMs(question), signal, async (until) => {
-    const { answer, release } = await send(context, target, question, until);
+  const longestMs = deadlineMs(question);
+  return withDeadline(longestMs, signal, async (until) => {
+    const { answer, release } = await send(context, target, timed(question, longestMs), until);
     try {
       const text = await textOf(answer);
       return read(text === '' ? null : parseJson(text));
@@ -222,7 +238,7 @@ async function askForBytes(
   signal: AbortSignal,
 ): Promise<AsyncIterable<Uint8Array>> {
   const until = AbortSignal.any([signal, AbortSignal.timeout(transferMs)]);
-  const { answer, release } = await send(context, target, question, until);
+  const { answer, release } = await send(context, target, timed(question, transferMs), until);
   return bytesOf(answer, release);
 }
 
@@ -298,7 +314,7 @@ type Sent = { readonly answer: Answer; readonly release: () => void };
 async function send(
   context: RequestContext,
   target: SandboxTarget,
-  question: Question,
+  question: Timed,
   until: AbortSignal,
 ): Promise<Sent> {
   try {
@@ -320,7 +336,7 @@ async function send(
 async function trySend(
   context: RequestContext,
   target: SandboxTarget,
-  question: Question,
+  question: Timed,
   lease: Lease,
   until: AbortSignal,
 ): Promise<Sent> {
@@ -339,12 +355,13 @@ async function trySend(
 function optionsOf(
   { tokenOf, traceparent }: RequestContext,
   target: SandboxTarget,
-  { method, path, json, bytes, content }: Question,
+  { method, path, json, bytes, content, untilMs }: Timed,
 ): Dispatcher.RequestOptions {
   const span = traceparent();
   const headers = {
     authorization: `Bearer ${tokenOf(target.sandbox)}`,
     [sandboxHeader]: target.sandbox,
+    [remainingHeader]: String(Math.max(1, Math.floor(untilMs - performance.now()))),
     ...(target.boot !== null && { [bootHeader]: target.boot }),
     ...(target.owner !== undefined && { [ownerHeader]: target.owner }),
     ...(span !== null && { [spanHeader]: span }),

@@ -5,6 +5,7 @@ import type { RolloutRecord } from '#src/ports/fleet/records.ts';
 import { LinkError, type SandboxLink } from '#src/ports/sandbox-link.ts';
 import { readTar, TarCutOff, TarError, tarOfAtMost, wholeContent } from '#src/protocol/sandboxd/tar.ts';
 import type { Deadline } from '#src/waiting/deadline.ts';
+import { timeLimit } from '#src/waiting/time-limit.ts';
 import { noneFailed } from '#src/waiting/retries.ts';
 import type { Artifacts } from '../artifacts.ts';
 import {
@@ -89,13 +90,13 @@ async function compareBoth(
   claim: RolloutRecord,
   gone: AbortSignal,
 ): Promise<Comparison> {
-  const signal = AbortSignal.any([gone, patience(deadline)]);
   const asRoot = environment.template.runAs === 'root';
   const request = { below, except, asRoot, ...listingBounds };
-  const chunks = await link.list(targetOf(claim), { ...request, turn: null, homes: null }, signal);
+  const wait = listingWait(deadline, gone);
+  const chunks = await link.list(targetOf(claim), { ...request, turn: null, homes: null }, ...wait);
   const image = await readListing(chunks);
   const listPolicys = () =>
-    link.list(targetOf(rollout), { ...request, turn, homes: image.homes }, patience(deadline));
+    link.list(targetOf(rollout), { ...request, turn, homes: image.homes }, ...listingWait(deadline));
   return compare(image.entries, entriesOf(listPolicys), { ...bounds, mostPathBytes });
 }
 
@@ -137,8 +138,8 @@ function policysFault(thrown: unknown): BadFiles {
   return policysDoing(thrown, 'what the policy changed');
 }
 
-const patience = ({ remainingMs }: Deadline): AbortSignal =>
-  AbortSignal.timeout(Math.max(1, Math.min(listingMs, remainingMs)));
+const listingWait = ({ remainingMs }: Deadline, ...others: readonly AbortSignal[]) =>
+  timeLimit(Math.min(listingMs, remainingMs), ...others);
 
 /** Takes the content of what differs; again is fine. Throws as {@link compareChanges} does. */
 export async function takeChanges(
@@ -178,7 +179,7 @@ async function contentsOf(
   const contents = new Map<string, Content>();
   if (files.length === 0) return contents;
   const request = { turn, files: files.map(({ path, bytes }) => ({ path, bytes })) };
-  const tar = await deps.link.contents(targetOf(rollout), request, patience(deadline));
+  const tar = await deps.link.contents(targetOf(rollout), request, ...listingWait(deadline));
   const mostBytes = files.reduce(
     (sum, { path, bytes }) => sum + bytes + Buffer.byteLength(path) + 4_096,
     10_240,

@@ -1,5 +1,6 @@
 import type { FailureCode } from '#src/failure/codes.ts';
 import type { EnvironmentName, EnvironmentVersion, TemplateDigest } from '#src/model/ids.ts';
+import type { TimingChanges } from '#src/model/timings.ts';
 import type { RolloutKey } from '#src/model/rollout.ts';
 import type { Breaker } from './pool.ts';
 import type { Told, Wanted } from '#src/protocol/fleet/events.ts';
@@ -26,6 +27,13 @@ export type ProcessWord = {
   readonly verdicts: VerdictCounts;
   /** It gives graders what tasks demanded. The previous release does not, and does not have this field. */
   readonly knowsDemands?: true;
+  /** How its timings differ from production's, and what other timings it accepts in running processes because it replaces them. */
+  readonly timings?: TimingChanges;
+  readonly replacedTimings?: TimingChanges;
+  /** Its timings fit those of the processes that ran when it started. */
+  readonly agreed?: true;
+  /** Why it is not ready. */
+  readonly unready?: string;
 };
 
 /** Of how long back the verdicts of a word are, and how long a process that is silent is still told of. */
@@ -86,6 +94,11 @@ export interface FleetWatch {
   read(known: readonly TemplateDigest[]): Promise<FleetReading>;
   /** `process`: its name among all of the fleet, another one after every start. */
   tell(process: string, word: ProcessWord): Promise<void>;
+  /**
+   * Notes the word of a process that starts, as `tell` does, unless a running process of its release has agreed on timings that do not fit
+   * the word's: then it returns these. Of two that start together with different timings, the first is noted.
+   */
+  agree(process: string, word: ProcessWord): Promise<TimingChanges | null>;
 }
 
 /** A process that writes events, as it says itself every few seconds. */

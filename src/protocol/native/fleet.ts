@@ -70,6 +70,9 @@ const ProcessLine = Type.Object(
     heard_ms: Type.Number({ description: 'since its last word' }),
     in_hand: Counts,
     at_most: Counts,
+    unready: Type.Optional(
+      Type.String({ description: 'why it is not ready: its timings are not those of the fleet' }),
+    ),
   },
   { title: 'Process' },
 );

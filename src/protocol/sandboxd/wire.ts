@@ -59,6 +59,11 @@ export const sandboxHeader = 'x-corral-sandbox';
 export const bootHeader = 'x-corral-boot';
 /** The rollout that is meant, as {@link ownerText} writes it. A gateway of before does not say. */
 export const ownerHeader = 'x-corral-owner';
+/**
+ * For how many milliseconds its sender still waits for the answer. Transfers of files end before, so that a stall is reported by name and not
+ * as a connection that broke. It shortens no command and no grader. An older gateway does not send it, and an older sandboxd ignores it.
+ */
+export const remainingHeader = 'x-corral-remaining-ms';
 /** In which span a gateway asks (W3C trace context); sandboxd only repeats it in its log. */
 export const spanHeader = 'traceparent';
 
@@ -418,6 +423,11 @@ export type CallRequest = {
    * that has not started ends as `late`. The latest request counts. Absent: no bound; an older sandboxd has none.
    */
   readonly startWithinMs?: number;
+  /**
+   * Of a grade: how long its turn may take in addition to the grader's own time, for its files before and its score after. Its sender waits
+   * a little longer. Absent: a minute for each; an older sandboxd ignores this.
+   */
+  readonly aroundMs?: number;
   /** How long the call may run after that time at most, whatever its timeout and its pauses. Said only if it is less than the timeout. */
   readonly overtimeMs?: number;
 };

@@ -209,3 +209,17 @@ async function* half() {
   yield Buffer.from('half');
   throw new LinkError({ kind: 'maybe_sent', detail: 'reset' });
 }
+
+test.each([
+  ['ETIMEDOUT', { code: 'sandboxd_unreachable', blame: 'infrastructure' }],
+  ['ENOENT', { code: 'invalid_request', blame: 'caller' }],
+])('a file that cannot be read because of %s is blamed on whom it concerns', async (errno, failure) => {
+  await using world = await CoreWorld.start();
+  await world.ready();
+  await world.open('trace_1');
+  const trouble = { kind: 'refused', status: 422, code: 'file_error', message: 'why', errno } as const;
+  world.link.failNext('getFile', trouble);
+  const from = { path: 'x', user: 'policy', form: 'file', mostBytes: 100 } as const;
+  const rollout = { rollout: rolloutId('trace_1'), attempt: null };
+  await expect(world.wired.core.getFile(caller, rollout, from)).rejects.toMatchObject(failure);
+});

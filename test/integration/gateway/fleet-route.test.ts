@@ -124,6 +124,13 @@ describe('GET /v1/fleet', () => {
     expect(body.sandboxes.starting_at_most).toBe(32);
   });
 
+  it('says of a process that waits because of its timings why it is not ready', async () => {
+    const unready = 'openingMs is 1000 here and 30000 in the fleet';
+    seen = { ...sight, processes: [gatewayWord, { ...controllerWord, unready }] };
+    const { processes } = (await ask('admin')).body;
+    expect(processes.map((one) => one.unready)).toEqual([undefined, unready]);
+  });
+
   it.each(['native', 'admin'] as const)(
     'tells a key of a tenant (%s) its own runs by name, the others as a count, and no host',
     async (scope) => {

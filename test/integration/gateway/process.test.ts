@@ -166,3 +166,39 @@ it('a Redis that forgets keys when it is full is refused, with what to do, unles
   expect(message).toBe('listening');
   await forgetful.stop();
 });
+
+type Ready = { readonly status: number; readonly missing: readonly { readonly name: string }[] };
+
+async function readyAt(url = ''): Promise<Ready> {
+  const answer = await fetch(`${url}/readyz`);
+  const { missing } = (await answer.json()) as Pick<Ready, 'missing'>;
+  return { status: answer.status, missing };
+}
+
+it('a gateway with other timings than the running one is not ready and names them, until it says that it replaces them', async () => {
+  const fleet = { CORRAL_FLEET: 'timings' };
+  const state = await connectFleetState({
+    url: redis.socket,
+    fleet: 'timings',
+    commandTimeoutMs: 2_000,
+    onTrouble: silent,
+  });
+  await state.adoptRedis('empty');
+  await state.close();
+  const [, first] = await start(fleet);
+  expect(await readyAt(first.url)).toEqual({ status: 200, missing: [] });
+
+  const timings = { openingMs: 20_000 };
+  const [other, second] = await start({ ...fleet, CORRAL_TIMINGS: JSON.stringify(timings) });
+  const reason = expect.stringContaining('openingMs is 20000 here and 30000 in the fleet') as string;
+  expect(await readyAt(second.url)).toEqual({ status: 503, missing: [{ name: 'timings', reason }] });
+  expect(await readyAt(first.url)).toEqual({ status: 200, missing: [] });
+  const exited = once(other, 'exit');
+  other.stdin?.end();
+  await exited;
+
+  const replacing = JSON.stringify({ ...timings, replaces: {} });
+  const [, third] = await start({ ...fleet, CORRAL_TIMINGS: replacing });
+  expect(await readyAt(third.url)).toEqual({ status: 200, missing: [] });
+  expect(await readyAt(first.url)).toEqual({ status: 200, missing: [] });
+});

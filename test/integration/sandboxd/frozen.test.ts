@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { callId } from '#src/model/ids.ts';
+import { LinkError } from '#src/ports/sandbox-link.ts';
 import type { CallAnswer, CallRequest } from '#src/protocol/sandboxd/wire.ts';
+import { timeLimit } from '#src/waiting/time-limit.ts';
 import {
   aBind,
   aGrade,
@@ -86,6 +88,27 @@ describe.each([
       expect(await isAnswering(sandboxd)).toBe(true);
       const { grade } = await ask(aGrade('echo 0.25 > "$CORRAL_SCORE_FILE"'));
       expect(grade).toEqual({ kind: 'ran', score: '0.25\n' });
+    },
+  );
+
+  it(
+    'reports an upload whose helper is stopped by name, before its sender gives up',
+    { timeout: 60_000 },
+    async () => {
+      await startStorm();
+      const place = { path: 'file', user: 'policy', form: 'file' } as const;
+      const putOnce = () => {
+        const limit = timeLimit(4_000);
+        const body = new Blob(['text']).stream();
+        return sandboxd.link.putFile(sandboxd.target, place, body, ...limit).then(
+          () => null,
+          (error: unknown) => (error instanceof LinkError ? error.trouble : error),
+        );
+      };
+      // The storm may come by before the helper is the policy's, or after its end.
+      let trouble = await putOnce();
+      for (let tries = 1; trouble === null && tries < 10; tries += 1) trouble = await putOnce();
+      expect(trouble).toMatchObject({ kind: 'refused', code: 'file_error', errno: 'ETIMEDOUT' });
     },
   );
 

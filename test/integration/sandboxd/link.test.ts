@@ -8,7 +8,7 @@ import { createSandboxdHttpLink, longestAnswerBytes } from '#src/adapters/sandbo
 import { bootId, callId, sandboxId } from '#src/model/ids.ts';
 import { sandboxAddress } from '#src/model/rollout.ts';
 import { LinkError } from '#src/ports/sandbox-link.ts';
-import { maxOutputBytes } from '#src/protocol/sandboxd/wire.ts';
+import { maxOutputBytes, remainingHeader } from '#src/protocol/sandboxd/wire.ts';
 import { aBind, aShellCall, startSandboxd } from '#test/support/sandboxd.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'corral-link-'));
@@ -17,6 +17,7 @@ const socketPath = join(folder, 's.sock');
 const target = { sandbox: sandboxId('s'), boot: bootId('b'), address: sandboxAddress(`unix:${socketPath}`) };
 const speaker = { 'x-corral-sandbox': 's', 'x-corral-boot': 'b' };
 const confirmed = callId('c');
+const place = { path: 'x', user: 'policy', form: 'file' } as const;
 
 async function troubleOf(asked: Promise<unknown>): Promise<unknown> {
   return asked.then(
@@ -91,6 +92,25 @@ describe('the line to sandboxd', () => {
     });
     expect(await troubleOf(link.confirm(target, [confirmed], never))).toEqual(kind('maybe_sent'));
     expect(requests).toBe(2);
+  });
+
+  it('says with each request for how long its answer is waited for, and in a second try for how much longer', async () => {
+    const said: number[] = [];
+    await serve((request, response) => {
+      said.push(Number(request.headers[remainingHeader]));
+      if (said.length === 2) request.socket.destroy();
+      else response.writeHead(204, speaker).end();
+    });
+    await link.confirm(target, [confirmed], never);
+    await Array.fromAsync(await link.getFile(target, { ...place, mostBytes: 100 }, never, 5_000));
+    await link.putFile(target, place, new Blob(['x']).stream(), never, 4_000).catch(() => undefined);
+    const [confirms = 0, first = 0, second = 0, put = 0] = said;
+    expect(confirms).toBeGreaterThan(20_000);
+    expect(confirms).toBeLessThanOrEqual(30_000);
+    expect(first).toBeLessThanOrEqual(5_000);
+    expect(second).toBeLessThanOrEqual(first);
+    expect(put).toBeLessThanOrEqual(4_000);
+    expect(Math.min(...said)).toBeGreaterThan(0);
   });
 
   it('never sends twice what would be done twice', async () => {

@@ -186,9 +186,9 @@ export function afterTaint(ports: GatewayWorld): GatewayWorld {
 
 /** The judge's failure is a score like any other. */
 export function failedJudgeIsZero(ports: GatewayWorld): GatewayWorld {
-  const score: GatewayWorld['judge']['score'] = async (request, signal) => {
+  const score: GatewayWorld['judge']['score'] = async (...asked) => {
     try {
-      return await ports.judge.score(request, signal);
+      return await ports.judge.score(...asked);
     } catch {
       return { kind: 'scored', score: 0 };
     }

@@ -147,6 +147,42 @@ script('tell-presence', function(ask)
   keepWord(key.processes, key.processesHeard, ask.process, ask.word, ask.keptMs, ask.most)
 end)
 
+local function haveSame(timings, others)
+  for name, ms in pairs(timings) do
+    if others[name] ~= ms then return false end
+  end
+  for name, ms in pairs(others) do
+    if timings[name] ~= ms then return false end
+  end
+  return true
+end
+
+local function isReplacedBy(timings, word)
+  return word.replacedTimings ~= nil and haveSame(word.replacedTimings, timings)
+end
+
+-- Whether two processes may serve together: their timings are the same, or one of them replaces the timings of the other.
+local function fit(word, other)
+  return haveSame(word.timings, other.timings)
+    or isReplacedBy(other.timings, word)
+    or isReplacedBy(word.timings, other)
+end
+
+-- A process that starts is noted with its timings, unless a running process of its release has agreed on others. A process that has been
+-- silent for `silentMs` has ended.
+script('agree-timings', function(ask)
+  local word = cjson.decode(ask.word)
+  for _, process in ipairs(redis.call('ZRANGEBYSCORE', key.processesHeard, nowMs - ask.silentMs, '+inf')) do
+    local other = cjson.decode(redis.call('HGET', key.processes, process) or '{}')
+    local isRunning = process ~= ask.process and other.agreed and other.state ~= 'left'
+    if isRunning and other.version == word.version and not fit(word, other) then
+      return { others = other.timings }
+    end
+  end
+  keepWord(key.processes, key.processesHeard, ask.process, ask.word, ask.keptMs, ask.most)
+  return {}
+end)
+
 -- How many gateways of the previous release are here: they would grade a rollout without the amounts that its task demanded. One that
 -- has not said anything for `silentMs` is gone.
 reading('older-gateways', function(ask)

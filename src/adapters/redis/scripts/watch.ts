@@ -45,6 +45,16 @@ export const watch = {
     { process: Type.String(), word: Type.String(), keptMs: Type.Integer(), most: Type.Integer() },
     Nothing,
   ),
+  'agree-timings': contract(
+    {
+      process: Type.String(),
+      word: Type.String(),
+      silentMs: Type.Integer(),
+      keptMs: Type.Integer(),
+      most: Type.Integer(),
+    },
+    Type.Object({ others: Type.Optional(Type.Record(Type.String(), Type.Integer())) }),
+  ),
   'older-gateways': contract({ silentMs: Type.Integer() }, Type.Integer()),
   'tell-event-log': contract(
     { log: Type.String(), word: Type.String(), keptMs: Type.Integer(), most: Type.Integer() },
