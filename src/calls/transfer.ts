@@ -36,6 +36,7 @@ type TransferEnd = {
   /** Null: the target is not known, because another gateway sent it. */
   readonly ranIn: SandboxId | null;
   readonly setup?: SetupEnd;
+  readonly unserved?: true;
 };
 
 /** One file or archive in or out: the largest that is allowed over a slow line. */
@@ -177,22 +178,28 @@ async function* settlingAtEnd(
   { work, target }: Sent,
   bytes: AsyncIterable<Uint8Array>,
 ): AsyncIterable<Uint8Array> {
-  let how: TransferEnd['how'] = 'broken_off';
+  let end: Pick<TransferEnd, 'how' | 'unserved'> = { how: 'broken_off' };
   try {
     yield* bytes;
-    how = 'done';
+    end = { how: 'done' };
   } catch (thrown) {
-    throw failureOf(thrown);
+    const failure = failureOf(thrown);
+    end = { how: 'broken_off', ...unservedBy(failure) };
+    throw failure;
   } finally {
-    await settleTransfer(deps, work, { how, admitted: 'yes', ranIn: target.sandbox });
+    await settleTransfer(deps, work, { ...end, admitted: 'yes', ranIn: target.sandbox });
   }
 }
 
 async function failed(deps: TransferDeps, { work, target }: Sent, thrown: unknown): Promise<unknown> {
   const end = { how: 'broken_off', ranIn: target.sandbox } as const;
-  await settleTransfer(deps, work, { ...end, admitted: receivedBy(thrown) });
-  return failureOf(thrown);
+  const failure = failureOf(thrown);
+  await settleTransfer(deps, work, { ...end, admitted: receivedBy(thrown), ...unservedBy(failure) });
+  return failure;
 }
+
+const unservedBy = (failure: unknown): Pick<TransferEnd, 'unserved'> =>
+  failure instanceof Failure && failure.code === 'sandboxd_unreachable' ? { unserved: true } : {};
 
 const receivedIn: Readonly<Record<LinkError['trouble']['kind'], Admitted>> = {
   not_sent: 'no',
@@ -238,8 +245,13 @@ export async function settleTransfer(
   { how, ...known }: TransferEnd,
 ): Promise<void> {
   const outcome = how === 'done' ? 'completed' : 'cancelled';
-  const { ranIn, ...end } = known;
+  const { ranIn, unserved, ...end } = known;
   const judged = settlementOf(work, { outcome, code: null, ...end });
-  const settlement = { ...judged, keyId: work.keyId, ...(ranIn !== null && { ranIn }) };
+  const settlement = {
+    ...judged,
+    keyId: work.keyId,
+    ...(ranIn !== null && { ranIn }),
+    ...(unserved && { unserved }),
+  };
   await retrying(deps, retryPolicies.fileEnd, () => deps.calls.settle(settlement));
 }

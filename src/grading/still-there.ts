@@ -23,7 +23,10 @@ export type TroubleDeps = RetryDeps & {
   readonly lifecycle: Pick<LifecycleStore, 'lose'>;
 };
 
-export type StillThereDeps = TroubleDeps & { readonly link: Pick<SandboxLink, 'identity'> };
+export type StillThereDeps = TroubleDeps & {
+  readonly link: Pick<SandboxLink, 'identity'>;
+  readonly lifecycle: Pick<LifecycleStore, 'unserved'>;
+};
 
 /** It answers at once, also while commands run. */
 const answerMs = 5_000;
@@ -46,6 +49,7 @@ export async function checkStillThere(
     if (!(thrown instanceof LinkError)) throw thrown;
     const now = await recordAfterTrouble(deps, rollout, thrown);
     if (now.verdict === 'broken' || now.verdict === 'scored') return;
+    await deps.lifecycle.unserved(rollout.key);
     const message = 'the sandbox does not answer, so its rollout is not graded for now';
     throw sandboxdUnreachable(message, { evidence: { sandbox: target.sandbox, ...maybePolicy } });
   }

@@ -52,6 +52,7 @@ export function createFakeLifecycleStore(): FakeLifecycleStore {
     void: () => Promise.resolve(null),
     showsAgain: () => Promise.resolve(false),
     heartbeat: () => Promise.resolve(null),
+    unserved: () => Promise.resolve(),
     expireDue: async (limit) => {
       await failing();
       return answers.expired.splice(0, limit);

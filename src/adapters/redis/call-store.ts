@@ -159,7 +159,7 @@ function dispatchOf(rollout: RolloutRecord, { again, activated, timeLeftMs }: Di
 
 function settleAsk(settlement: Settlement, mostBytes: number) {
   const { key, call, digest, tool, outcome, code, admitted, exitCode, durationMs, waitedMs } = settlement;
-  const { outputBytes, taint, idleMs, ranIn, backgroundMs, onlyNew, setup } = settlement;
+  const { outputBytes, taint, idleMs, ranIn, backgroundMs, onlyNew, unserved, setup } = settlement;
   return {
     key,
     call,
@@ -176,6 +176,7 @@ function settleAsk(settlement: Settlement, mostBytes: number) {
     taint: taint === null ? undefined : taintAsk(taint),
     idleMs: Math.round(idleMs),
     ranIn,
+    unserved,
     onlyNew,
     setup: setup && setupEndAsk(setup, mostBytes),
   };

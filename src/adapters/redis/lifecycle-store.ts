@@ -36,6 +36,7 @@ export function lifecycleStore(run: RunScript): LifecycleStore {
       return ask('shows-again', { template, what: digest, sandbox });
     },
     heartbeat: async (key) => recordOrNull(await ask('heartbeat', { key })),
+    unserved: async (key) => void (await ask('unserved', { key })),
     expireDue: async (limit) => itemsOf(await ask('expire-due', { limit })).map(recordOf),
     takeBackGrants: (afterMs) => ask('take-back-grants', { afterMs }),
     heartbeatRun: (tenant, ofRun) => ask('renew-run', { run: runName(tenant, ofRun) }),

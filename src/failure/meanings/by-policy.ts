@@ -63,7 +63,7 @@ export const byPolicy: Readonly<Record<FailureCode, ByPolicy>> = {
   ),
   shutting_down: no('The operator stops gateways.'),
   rollout_expired: setting(
-    'The trainer calls, so idling is the trainer’s; but a policy that thinks for longer than `limits.idle` between two calls idles out. Keep it above the longest that the trainer lets it write. `limits.hard_life` must hold the rollout’s time, a last call and the grade. With `run_as: root` or `uid: single`, an end while a call runs is marked: the sandbox may have kept its answer back.',
+    'The trainer calls, so idling is the trainer’s; but a policy that thinks for longer than `limits.idle` between two calls idles out. Keep it above the longest that the trainer lets it write. `limits.hard_life` must hold the rollout’s time, a last call and the grade. With `run_as: root` or `uid: single`, an end while a call runs, or after a call, a transfer or a grade that the sandbox did not serve, is marked: the policy may have stopped the sandbox.',
   ),
   rollout_closed: no('The trainer ends rollouts. On the RFT face a score does.'),
   run_closed: no('The trainer ends runs, or its heartbeat does.'),

@@ -114,6 +114,8 @@ export type Settlement = {
   } | null;
   /** Settles only a call that fleet state does not have: a call that it has stays as it is, also one that runs. */
   readonly onlyNew?: true;
+  /** Its sandbox did not do it, as in `LifecycleStore.unserved`. */
+  readonly unserved?: true;
   /** Where it ran, as far as is known. */
   readonly ranIn?: SandboxId;
   readonly idleMs: number;

@@ -44,6 +44,11 @@ export interface LifecycleStore {
   showsAgain(template: TemplateDigest, what: string, sandbox: SandboxId): Promise<boolean>;
   /** Renews the rollout's lease; native face. */
   heartbeat(key: RolloutKey): Promise<RolloutRecord | null>;
+  /**
+   * Its sandbox does not serve it. If the rollout expires like that and its policy may have caused it, the discard is marked, as it is if
+   * a call of it was not taken. A call that is answered later takes this back.
+   */
+  unserved(key: RolloutKey): Promise<void>;
   /** Closes at most `limit` rollouts whose lease has passed with nothing dispatched or being graded, or whose hard life is over. */
   expireDue(limit: number): Promise<readonly RolloutRecord[]>;
   /** Takes back grants that were not dispatched within `afterMs`; their rollouts keep their place. Returns how many. */

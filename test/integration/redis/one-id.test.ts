@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Evidence } from '#src/failure/failure.ts';
+import { callId } from '#src/model/ids.ts';
 import { saidBySandbox } from '#src/failure/witness.ts';
 import type { RolloutRecord } from '#src/ports/fleet/records.ts';
 import {
@@ -110,6 +111,48 @@ test.each([
     expect(expired?.discarded).toMatchObject({ code: 'rollout_expired', suspected });
   },
 );
+
+const unserved: readonly (readonly [string, () => Promise<unknown>])[] = [
+  ['a grade did not begin', () => world.fleet.lifecycle.unserved(key)],
+  ['a call was not taken', notTaken],
+  ['a transfer broke off', brokenOff],
+];
+
+async function notTaken() {
+  await world.fleet.calls.admit(admitOf(rollout, 'call-2', { sender: 'try-1' }));
+  await world.fleet.calls.unsent(key, callId('call-2'), 'try-1', true);
+}
+
+async function brokenOff() {
+  await world.fleet.calls.admit(admitOf(rollout, 'call-2'));
+  const end = { outcome: 'cancelled', unserved: true } as const;
+  await world.fleet.calls.settle(settlementOf(key, 'call-2', end));
+}
+
+async function expired() {
+  await world.step(120 * minute);
+  const [record] = await world.fleet.lifecycle.expireDue(10);
+  return record?.discarded;
+}
+
+describe.each(unserved)('the end of its life after its sandbox served nothing: %s', (_what, happens) => {
+  test.each([
+    [false, 'command'],
+    [true, null],
+  ])('(ids apart: %s) is marked as %s', async (idsApart, suspected) => {
+    await begin(idsApart, { isDone: true });
+    await happens();
+    expect(await expired()).toMatchObject({ code: 'rollout_expired', suspected });
+  });
+
+  test('is not marked if a call was served after that', async () => {
+    await begin(false, { isDone: true });
+    await happens();
+    await world.fleet.calls.admit(admitOf(rollout, 'call-3'));
+    await world.fleet.calls.settle(settlementOf(key, 'call-3'));
+    expect(await expired()).toMatchObject({ code: 'rollout_expired', suspected: null });
+  });
+});
 
 test('the mark outlives the evidence, with the line that is left of a rollout', async () => {
   await begin(false, { isDone: true });

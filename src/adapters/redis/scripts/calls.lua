@@ -170,6 +170,12 @@ script('settle', function(ask, texts)
     Run.renew(Rollout.runOf(id), face)
   end
 
+  -- What was refused never asked its sandbox.
+  local function noteServed()
+    if ask.unserved then Rollout.write(id, 'unserved', 1)
+    elseif outcome ~= 'refused' then redis.call('HDEL', key.rollout .. id, 'unserved') end
+  end
+
   local taintedNow = false
 
   -- What the call did to its rollout.
@@ -212,6 +218,7 @@ script('settle', function(ask, texts)
   if not known then countRefused() end
   Call.countSettled(id, outcome, code)
   if Rollout.isOpen(state) then
+    noteServed()
     Setup.noteUnsent(id, call, summary)
     Call.keepArguments(id, call, arguments)
     Call.keepOutput(id, call, output)

@@ -95,6 +95,7 @@ export const calls = {
       ),
       idleMs: Type.Integer(),
       ranIn: Type.Optional(Type.String()),
+      unserved: Type.Optional(Type.Boolean()),
       onlyNew: Type.Optional(Type.Boolean()),
       setup: Type.Optional(SetupEnd),
     },

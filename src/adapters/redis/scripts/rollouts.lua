@@ -65,6 +65,11 @@ script('shows-again', function(ask)
   return before ~= false and before ~= ask.sandbox and nowMs - tonumber(atMs) < keptMs
 end)
 
+-- Its sandbox serves nothing now. `close` of lib/ending.lua marks an expiry for it, and `settle` of calls.lua takes it back.
+script('unserved', function(ask)
+  if Rollout.read(ask.key, 'state') then Rollout.write(ask.key, 'unserved', 1) end
+end)
+
 -- Closes rollouts whose lease has passed while nothing was dispatched or being graded and somebody could have renewed it,
 -- and all whose hard life is over: their sandboxes end by themselves then.
 script('expire-due', function(ask)

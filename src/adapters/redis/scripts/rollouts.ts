@@ -25,6 +25,7 @@ export const rollouts = {
     { template: Type.String(), what: Type.String(), sandbox: Type.String() },
     Type.Boolean(),
   ),
+  unserved: contract({ key }, Nothing),
   'expire-due': contract({ limit }, list(Rollout)),
   'keep-contact': contract({ silentMs: Type.Integer() }, Type.Number()),
   'renew-run': contract({ run }, Type.Boolean()),

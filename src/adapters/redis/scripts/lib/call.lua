@@ -127,8 +127,9 @@ local function forgetArguments(id, call)
   redis.call('HDEL', name, field)
 end
 
--- It was never sent: dispatched → unknown, so that a repeat may run.
+-- It was never sent, or its sandbox says so: dispatched → unknown, so that a repeat may run.
 local function withdraw(id, call, counted)
+  Rollout.write(id, 'unserved', 1)
   callEnded(id, call)
   forgetArguments(id, call)
   redis.call('HDEL', key.calls .. id, call)

@@ -27,12 +27,12 @@ local function close(id, state, closedBy)
   dropGrader(Rollout.graderOf(id))
   local template, sandbox, item, wave = Rollout.read(id, 'template', 'sandbox', 'itemKey', 'wave')
   if state == 'expired' then
-    -- A call that runs to the end of a rollout's life is one that its sandbox never ended, and so is a grade that came to no end. What
-    -- marked a turn that failed marks this, too.
-    local gradeTurn, gradeEvidence = Rollout.read(id, 'gradeTurn', 'gradeEvidence')
-    local isUnended = redis.call('SCARD', key.inFlight .. id) > 0 or tonumber(gradeTurn or 0) > 0
+    -- A call that runs to the end of a rollout's life is one that its sandbox never ended, and so is a grade that came to no end, and one
+    -- that did not begin because the sandbox served nothing any longer. What marked a turn that failed marks this, too.
+    local gradeTurn, gradeEvidence, unserved = Rollout.read(id, 'gradeTurn', 'gradeEvidence', 'unserved')
+    local isUnended = unserved or redis.call('SCARD', key.inFlight .. id) > 0 or tonumber(gradeTurn or 0) > 0
     local suspected = cjson.decode(gradeEvidence or '{}').suspected
-    Verdict.change(id, 'expire', { code = 'rollout_expired', suspected = suspected, bySandbox = isUnended })
+    Verdict.change(id, 'expire', { code = 'rollout_expired', suspected = suspected, bySandbox = isUnended and true or false })
   end
   Setup.leave(id)
   Call.settleInFlight(id, 'cancelled', nil)
