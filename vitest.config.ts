@@ -58,7 +58,8 @@ export default defineConfig({
           include: [...suites.docs.files],
           // VitePress builds the whole site, on two cores that others may use.
           hookTimeout: 300_000,
-          ...atOnce(4, 2),
+          // Two builds at once would share VitePress's temporary folder, and one removes it.
+          ...atOnce(4, 1),
         },
       },
       {

@@ -7,6 +7,7 @@ import { type DemoFleet, environment, environmentTools } from './fleet/demo-flee
 import { type FleetView, openFleetView } from './fleet/fleet-view.ts';
 import { chooseVictims, Killer } from './fleet/killer.ts';
 import type { DemoOptions } from './options.ts';
+import { aboutThisRun } from './report/about.ts';
 import { expectations } from './report/expectations.ts';
 import { reportHtml } from './report/html.ts';
 import { type Findings, type Report, reportOf } from './report/report.ts';
@@ -116,6 +117,6 @@ async function writeReport(folder: string, report: Report, findings: Findings): 
   const page = join(folder, 'report.html');
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, 'report.json'), `${JSON.stringify(report, null, 2)}\n`);
-  await writeFile(page, reportHtml(report, findings));
-  return `Report: ${page} (and report.json beside it)`;
+  await writeFile(page, reportHtml(report, findings, aboutThisRun(process.argv.slice(2))));
+  return `Report: ${page} (and report.json next to it)`;
 }

@@ -78,12 +78,13 @@ export const slowest = [
   'test/integration/cli/regrade.test.ts',
 ] as const;
 
-/** Next to the code like unit tests, and not done within seconds: they make the gallery's data, fit policies, start Vitest. */
+/** Next to the code like unit tests, and not done within seconds: they make the gallery's data, fit policies, start Vitest, a compiler or Python. */
 const slowBesideCode = {
   deep: ['gallery/generators.test.ts', 'src/tools/cost-of-arguments.test.ts'],
   whole: [
     'demo/policies/policies.test.ts',
     'src/adapters/prometheus/large-fleet.test.ts',
+    'tools/client-pages/page.test.ts',
     'tools/count-reporter.test.ts',
   ],
 };
@@ -132,7 +133,7 @@ export const suites = {
     command: 'npm run test:console',
     files: [inBrowser],
     promise:
-      'the console in a browser, in both color schemes and at 390 pixels: a hostile run stays text, axe finds nothing, and 10,000 rollouts and 4,000 calls stay within their budgets',
+      'the console in a browser, in both color schemes and at 390 pixels: hostile texts stay text, axe finds nothing, large runs stay within budgets',
   },
   parity: {
     command: 'npm run test:parity',

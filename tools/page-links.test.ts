@@ -59,3 +59,12 @@ test('no blank line cuts a table in two', () => {
   );
   expect(cut).toEqual([]);
 });
+
+test('no heading of a page skips a level', () => {
+  const levels = [...pages].map(([page, text]) => ({
+    page,
+    found: [...text.matchAll(/^(#+) /gm)].map(([, marks = '']) => marks.length),
+  }));
+  const skipping = levels.filter(({ found }) => found.some((level, at) => level > (found[at - 1] ?? 0) + 1));
+  expect(skipping).toEqual([]);
+});

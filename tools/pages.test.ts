@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 
@@ -19,35 +19,12 @@ test('the comparison says of every alternative first what it does better', () =>
   expect(second.filter((paragraph) => !paragraph.startsWith('**Better:**'))).toEqual([]);
 });
 
-// Pages whose tables are for look-up; older pages join as they are reworded.
-test.each([
-  'README.md',
-  'clients/e2b.md',
-  'clients/harbor.md',
-  'clients/python.md',
-  'clients/typescript.md',
-  'commands.md',
-  'compare.md',
-  'environments.md',
-  'environments/data.md',
-  'environments/demands.md',
-  'environments/fields.md',
-  'environments/graders.md',
-  'environments/images.md',
-  'environments/network.md',
-  'environments/tools.md',
-  'gallery.md',
-  'install.md',
-  'load-tests.md',
-  'managed-redis.md',
-  'proving.md',
-  'rates.md',
-  'recovery.md',
-  'study.md',
-  'traces.md',
-  'trainers.md',
-])('no cell of a table in %s is above 160 characters', (page) => {
+// Generated from sentences that command lines and error bodies show as well.
+const withLongCells = new Set(['alerts.md', 'dashboards.md', 'failures.md', 'metrics.md', 'upgrade.md']);
+const pages = readdirSync(join(import.meta.dirname, '../docs'), { recursive: true, encoding: 'utf8' });
+const withTables = pages.filter((page) => page.endsWith('.md') && !withLongCells.has(page));
+
+test.each(['../SECURITY.md', ...withTables])('no cell of a table in %s is above 160 characters', (page) => {
   const cells = [...read(page).matchAll(/^\|.*\|$/gm)].flatMap(([row]) => row.slice(2, -2).split(' | '));
-  expect(cells.length).toBeGreaterThan(5);
   expect(cells.filter((cell) => cell.length > 160)).toEqual([]);
 });

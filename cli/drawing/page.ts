@@ -21,7 +21,7 @@ ${body.join('\n')}
 }
 
 export function figure(title: string, note: string, svg: string): string {
-  return `<section><h2>${escaped(title)}</h2><p class="note">${escaped(note)}</p><figure>${svg}</figure></section>`;
+  return `<section><h2>${escaped(title)}</h2><p class="note">${escaped(note)}</p><figure tabindex="0">${svg}</figure></section>`;
 }
 
 export function escaped(text: string): string {
@@ -34,9 +34,9 @@ export function escaped(text: string): string {
 
 /** The page's look, light and dark by the reader's own setting. The drawings use the same variables. */
 const pageStyle = `
-:root { color-scheme: light dark; --page: #fbfbfa; --text: #22262b; --quiet: #6a717b; --grid: #e3e5e8; --band: #dfe4ea; --card: #ffffff; }
+:root { color-scheme: light dark; --page: #fbfbfa; --text: #22262b; --quiet: #6a717b; --grid: #e3e5e8; --band: #dfe4ea; --card: #ffffff; --lost: #b3261e; }
 @media (prefers-color-scheme: dark) {
-  :root { --page: #16181b; --text: #e4e6e9; --quiet: #969ea9; --grid: #2c3036; --band: #343a42; --card: #1d2024; }
+  :root { --page: #16181b; --text: #e4e6e9; --quiet: #969ea9; --grid: #2c3036; --band: #343a42; --card: #1d2024; --lost: #ff8078; }
 }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--page); color: var(--text); font: 16px/1.5 system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; }
@@ -53,7 +53,7 @@ figure svg { width: 100%; height: auto; display: block; }
 dt { color: var(--quiet); font-size: 13px; }
 dd { margin: 0; font-size: 20px; white-space: nowrap; font-weight: 600; font-variant-numeric: tabular-nums; }
 table { border-collapse: collapse; width: 100%; font-size: 14px; }
-th, td { text-align: left; padding: 6px 12px 6px 0; border-bottom: 1px solid var(--grid); }
+th, td { text-align: left; padding: 6px 12px 6px 0; overflow-wrap: anywhere; border-bottom: 1px solid var(--grid); }
 th { color: var(--quiet); font-weight: 500; }
 .advice { list-style: none; margin: 0; padding: 0; }
 .advice li { padding: 10px 0 10px 30px; border-bottom: 1px solid var(--grid); position: relative; }
@@ -63,8 +63,15 @@ th { color: var(--quiet); font-weight: 500; }
 .advice .look::before { content: "→"; color: #e0863a; }
 .advice .good::before { content: "✓"; color: #5a9e4b; }
 .advice .todo { color: var(--quiet); display: block; }
-.number { text-align: right; font-variant-numeric: tabular-nums; }
+.number { text-align: right; font-variant-numeric: tabular-nums; overflow-wrap: normal; }
 .wide { overflow-x: auto; }
 figure + figure, figure + .wide, .wide + figure { margin-top: 20px; }
+td.lost { color: var(--lost); font-weight: 600; }
+@media (max-width: 700px) {
+  main { padding: 20px 12px; }
+  section { padding: 16px 12px; }
+  figure { overflow-x: auto; }
+  figure svg { width: 900px; }
+}
 footer { color: var(--quiet); font-size: 13px; }
 `;

@@ -78,7 +78,7 @@ function section(title: string, note: string, ...parts: readonly string[]): stri
   return `<section><h2>${escaped(title)}</h2><p class="note">${escaped(note)}</p>${parts.join('')}</section>`;
 }
 
-const figure = (svg: string): string => `<figure>${svg}</figure>`;
+const figure = (svg: string): string => `<figure tabindex="0">${svg}</figure>`;
 
 function tableOf(heads: readonly Cell[], rows: readonly (readonly Cell[])[]): string {
   const cells = (tag: 'th' | 'td', row: readonly Cell[]) =>

@@ -5,32 +5,33 @@ import type { FleetRollout } from '#demo/fleet/fleet-view.ts';
 import { drawCalls } from './charts/calls.ts';
 import { drawRewards } from './charts/rewards.ts';
 import { drawTimeline } from './charts/timeline.ts';
-import { type Findings, type Report, startTimes } from './report.ts';
+import type { About } from './about.ts';
+import { type Findings, hurtGroups, type Report, startTimes } from './report.ts';
 
 /** The whole report as one page. */
-export function reportHtml(report: Report, findings: Findings): string {
+export function reportHtml(report: Report, findings: Findings, about: About): string {
   const said = findingLines(report);
   const body = [
     `<h1>${escaped(said.title)}</h1>`,
     `<p class="lead">${escaped(said.lead)}</p>`,
-    tiles(report),
+    hurtTable(report),
     figure(said.rewards, rewardNote, drawRewards(findings.records)),
+    tiles(report),
     figure(said.timeline, timelineNote, drawTimeline(findings)),
     figure(said.starts, startsNote, drawStarts(findings.fleetRollouts)),
     figure(said.calls, callsNote, drawCalls(findings.records)),
     discardTable(report),
-    `<footer>Run ${escaped(report.run)}, seed ${escaped(report.seed)}. The policies are scripts; no model was called. The figures are in report.json beside this file.</footer>`,
+    footer(report, about),
   ];
   return pageOf(said.title, body);
 }
 
 const rewardNote =
-  'Each dot is one copy of a task, coloured by its policy. The band is mean ± spread (standard deviation) of what was scored. A red diamond shows where the mean would have been, had the trainer taken lost sandboxes for zeros.';
+  'Each dot is one copy of a task, colored by its policy. The band is mean ± standard deviation of the scored copies. A red diamond is the mean that zeros for lost sandboxes would have made.';
 const timelineNote =
-  'One row a rollout, sorted by when it had its sandbox. All begin in the same instant; who finds no warm sandbox waits in line.';
-const startsNote =
-  'Share of the rollouts of each launch type that had a sandbox of their own after a given time.';
-const callsNote = 'One column a rollout. Beyond the dashed line the grader takes a penalty off the reward.';
+  'One row per rollout, sorted by when it got its sandbox. All begin in the same instant; a rollout without a warm sandbox waits in line.';
+const startsNote = 'Share of rollouts with a sandbox of their own, by time and kind of start.';
+const callsNote = 'One column per rollout. Beyond the dashed line the grader subtracts a penalty.';
 
 function tiles(report: Report): string {
   const facts: readonly (readonly [string, string])[] = [
@@ -48,13 +49,38 @@ function tiles(report: Report): string {
   return `<dl class="tiles">${cells.join('')}</dl>`;
 }
 
+/** The damage of zeros, group by group. */
+function hurtTable(report: Report): string {
+  const rows = hurtGroups(report).map(
+    ({ task, kept, zeroed }) =>
+      `<tr><td>${escaped(task)}</td><td class="number">${mean(kept.mean)}</td><td class="number lost">${mean(zeroed.mean)}</td></tr>`,
+  );
+  if (rows.length === 0) return '';
+  const head =
+    '<tr><th>group</th><th class="number">mean</th><th class="number">mean with a zero for the lost rollout</th></tr>';
+  return `<section><h2>What zeros would have taught</h2><table>${head}${rows.join('')}</table></section>`;
+}
+
+const mean = (value: number | null): string => (value === null ? '–' : value.toFixed(2));
+
+function footer(report: Report, { machine, version, command, pages }: About): string {
+  const links = pages.map((page) =>
+    page.startsWith('http')
+      ? `<a href="${escaped(page)}">${escaped(page)}</a>`
+      : `<code>${escaped(page)}</code>`,
+  );
+  return `<footer><p>Corral ${escaped(version)} on ${escaped(machine)}. Repeat it: <code>${escaped(command)}</code>.</p>
+<p>Run ${escaped(report.run)}, seed ${escaped(report.seed)}. The policies are scripts; no model was called. The figures are in report.json next to this file.</p>
+<p>Read on: ${links.join(', ')}</p></footer>`;
+}
+
 function discardTable(report: Report): string {
   if (report.discarded.length === 0) return '';
   const rows = report.discarded.map(
     (one) =>
       `<tr><td>${escaped(one.rollout_id)}</td><td>${escaped(one.code)}</td><td>${escaped(one.cause ?? '')}</td><td>${escaped(one.at)}</td></tr>`,
   );
-  const head = '<tr><th>rollout</th><th>code</th><th>cause</th><th>told at the</th></tr>';
+  const head = '<tr><th>rollout</th><th>code</th><th>cause</th><th>reported at the</th></tr>';
   return `<section><h2>What was discarded, and why</h2><table>${head}${rows.join('')}</table></section>`;
 }
 
@@ -69,27 +95,22 @@ function findingLines(report: Report) {
     title:
       lost === 0
         ? `${report.rollouts} rollouts at once, none lost`
-        : `${report.rollouts} rollouts at once, ${lost} sandboxes lost, no reward made of a loss`,
+        : `${hurtGroups(report).length} of ${report.groups.length} groups would have learned a wrong baseline`,
     lead: leadOf(report),
     rewards:
       lost === 0
         ? 'Every copy was scored, so every mean is over the whole group'
-        : `Leaving out the ${lost} lost rollouts keeps ${movedGroups(report)} group means where the policies put them`,
+        : 'Zeros would have moved the means; leaving lost rollouts out does not',
     timeline: `All ${report.rollouts} rollouts ended within ${(report.duration_ms / 1000).toFixed(1)} s`,
     starts: startsLine(warm, cold),
     calls: `${report.calls.count} tool calls, ${report.calls.per_rollout.p50 ?? 0} in the median rollout and ${report.calls.per_rollout.max ?? 0} at most`,
   };
 }
 
-/** How many groups a fabricated zero would have moved. */
-function movedGroups(report: Report): number {
-  return report.veto.with.filter((group, index) => report.veto.without[index]?.n !== group.n).length;
-}
-
 function leadOf(report: Report): string {
   if (report.discarded.length === 0) return 'Nothing failed, so there was nothing to keep from the trainer.';
   const { scorable, killed } = report;
-  return `While they worked, ${killed.length} sandboxes were killed with SIGKILL. Those rollouts were answered with 503 and discarded; the other ${scorable} were scored and noticed nothing.`;
+  return `${report.rollouts} rollouts began at once, and ${killed.length} of their sandboxes were killed. A trainer that records zeros for them would have learned the red means. The fleet answered 503 and discarded them; the other ${scorable} were scored.`;
 }
 
 type Starts = Report['starts']['warm'];

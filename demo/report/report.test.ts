@@ -9,6 +9,12 @@ import { type Findings, reportOf } from './report.ts';
 
 const findings = await exampleFindings();
 const asked = { rollouts: 64, kills: 3 };
+const about = {
+  machine: '2 cores, 8 GiB',
+  version: '1.2.3',
+  command: 'npm run demo',
+  pages: ['https://docs.example/demo.md'],
+};
 const broken = (expected: readonly Expectation[]) =>
   expected.filter((one) => !one.held).map((one) => `${one.text}: ${one.seen}`);
 
@@ -81,10 +87,18 @@ describe('the expectations', () => {
 
 describe('what a person sees', () => {
   it('is one page without a script or anything from elsewhere, with four drawings', () => {
-    const html = reportHtml(reportOf(findings), findings);
+    const html = reportHtml(reportOf(findings), findings, about);
     expect(html.match(/<svg /g)).toHaveLength(4);
     expect(html).not.toMatch(/<script|<link|<img|url\(http|src=/);
     for (const { rollout } of findings.kills) expect(html).toContain(rollout);
+  });
+
+  it('begins with the damage, and ends with what made it', () => {
+    const html = reportHtml(reportOf(findings), findings, about);
+    expect(html).toMatch(/<h1>3 of \d+ groups would have learned a wrong baseline<\/h1>/);
+    expect(html.indexOf('class="number lost"')).toBeLessThan(html.indexOf('<svg'));
+    for (const text of [about.machine, about.version, about.command]) expect(html).toContain(text);
+    expect(html).toContain('<a href="https://docs.example/demo.md">');
   });
 
   it('says in the terminal which rollouts were lost, and that no model was called', () => {

@@ -124,3 +124,13 @@ export function countByTool(calls: readonly CallRecord[]): Readonly<Record<strin
   const groups = Map.groupBy(calls, (call) => call.tool);
   return Object.fromEntries([...groups].map(([tool, some]) => [tool, some.length]));
 }
+
+/** The groups whose mean a fabricated zero would have moved. */
+export function hurtGroups(
+  report: Report,
+): readonly { readonly task: string; readonly kept: Group; readonly zeroed: Group }[] {
+  return report.veto.with.flatMap((kept) => {
+    const zeroed = report.veto.without.find((group) => group.task === kept.task);
+    return zeroed === undefined || zeroed.n === kept.n ? [] : [{ task: kept.task, kept, zeroed }];
+  });
+}

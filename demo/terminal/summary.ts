@@ -1,14 +1,13 @@
 import { policies } from '../policies/roster.ts';
 import type { Expectation } from '../report/expectations.ts';
-import type { Report, Starts } from '../report/report.ts';
-import type { Group } from '../trainer/groups.ts';
+import { hurtGroups, type Report, type Starts } from '../report/report.ts';
 
 /** Everything that is said at the end, as lines. */
 export function summaryLines(report: Report, expected: readonly Expectation[]): readonly string[] {
   return [
-    ...section('Reward per task (discarded rollouts are in no mean)', rewardTable(report)),
+    ...section('What a trainer would have learned from zeros', vetoLines(report)),
     ...section('Failures', failureLines(report)),
-    ...section('What a trainer would have learned', vetoLines(report)),
+    ...section('Reward per task, without discarded rollouts', rewardTable(report)),
     ...section('Start latency, first call to a sandbox of its own', [
       startLine('warm', report.starts.warm),
       startLine('cold', report.starts.cold),
@@ -35,7 +34,7 @@ function failureLines(report: Report): readonly string[] {
   const counts = `${report.rollouts} rollouts, ${report.scorable} scorable, ${report.discarded.length} discarded, ${report.killed.length} sandboxes killed by the demo`;
   const discards = report.discarded.map(
     (one) =>
-      `✕ ${one.rollout_id}: ${one.code}${one.cause === null ? '' : ` (${one.cause})`}, told at the ${one.at}`,
+      `✕ ${one.rollout_id}: ${one.code}${one.cause === null ? '' : ` (${one.cause})`}, at the ${one.at}`,
   );
   const codes = Object.entries(report.fleet.codes).map(([code, count]) => `${code} ${count}`);
   return [
@@ -48,23 +47,13 @@ function failureLines(report: Report): readonly string[] {
 /** Only groups that the veto changes; the trainer computes the second figure, Corral never sends a zero for a loss. */
 function vetoLines(report: Report): readonly string[] {
   const hurt = hurtGroups(report);
-  if (hurt.length === 0) return ['nothing was lost, so the veto changed no group'];
+  if (hurt.length === 0) return ['nothing was lost, so every group is complete'];
   const width = Math.max(...hurt.map(({ task }) => task.length));
   const lines = hurt.map(
     ({ task, kept, zeroed }) =>
-      `${task.padEnd(width)}   mean ${figure(kept.mean)} with the veto, ${figure(zeroed.mean)} with zeros for lost sandboxes (${signed(kept.mean, zeroed.mean)})`,
+      `${task.padEnd(width)}   mean ${figure(kept.mean)}, with a zero for the lost rollout ${figure(zeroed.mean)} (${signed(kept.mean, zeroed.mean)})`,
   );
-  return [...lines, `${hurt.length} of ${report.groups.length} groups would have taught a wrong baseline`];
-}
-
-/** The groups whose mean a fabricated zero would have moved. */
-export function hurtGroups(
-  report: Report,
-): readonly { readonly task: string; readonly kept: Group; readonly zeroed: Group }[] {
-  return report.veto.with.flatMap((kept) => {
-    const zeroed = report.veto.without.find((group) => group.task === kept.task);
-    return zeroed === undefined || zeroed.n === kept.n ? [] : [{ task: kept.task, kept, zeroed }];
-  });
+  return [`${hurt.length} of ${report.groups.length} groups would have learned a wrong baseline`, ...lines];
 }
 
 function startLine(type: string, starts: Starts): string {

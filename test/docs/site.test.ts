@@ -63,6 +63,8 @@ const shown = [
   'failures',
   'commands',
   'clients/python',
+  'clients/python-api',
+  'demo',
   'runbooks/SandboxesLost',
 ];
 const views: readonly View[] = [

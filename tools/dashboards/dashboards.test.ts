@@ -34,6 +34,10 @@ describe.each(dashboards)('$title', ({ uid, rows }) => {
     }
   });
 
+  test('has no curve in its picture, because it has no data', () => {
+    expect(picture).not.toMatch(/ d="M[^"]*L/);
+  });
+
   test('has nothing in its picture that a browser would load or run', () => {
     expect(picture).not.toMatch(/<(script|image|foreignObject|a|use)\b|href|url\(|@import/);
   });

@@ -7,8 +7,8 @@ import type { Json } from './writing.ts';
 /** Something else answered: a proxy, or a server that is not a gateway. */
 export class NotCorral extends Error {}
 
-const outcomes = ['completed', 'timed_out', 'refused', 'cancelled'] as const;
-export type Outcome = (typeof outcomes)[number];
+export type Outcome = 'completed' | 'timed_out' | 'refused' | 'cancelled';
+const outcomes: readonly Outcome[] = ['completed', 'timed_out', 'refused', 'cancelled'];
 
 /**
  * What happened to a command or a tool call. All of it is the policy's own, failures too. `output` is the text for the model.

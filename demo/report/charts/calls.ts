@@ -97,7 +97,7 @@ const bandName = (name: string, x: number) => ({
 const freeCallsLine: NonNullable<BarSeriesOption['markLine']> = {
   silent: true,
   symbol: 'none',
-  lineStyle: { color: tones.red, type: 'dashed' },
-  label: { formatter: `${freeCalls} are free`, color: tones.red, position: 'insideEndTop' },
+  lineStyle: { color: ink.text, type: 'dashed' },
+  label: { formatter: `${freeCalls} are free`, color: ink.text, position: 'insideEndTop' },
   data: [{ yAxis: freeCalls }],
 };

@@ -23,7 +23,7 @@ HOLD_S: Final = 300.0
 class Client:
     """A fleet's address and a key. What is not given is read from CORRAL_URL, CORRAL_KEY and CORRAL_RUN.
 
-    `patience_s`: how long a call is tried again while it cannot run, beside its command's own time. `run`: which training
+    `patience_s`: how long a call is tried again while it cannot run, in addition to its command's own time. `run`: which training
     job this is; without it the key's default run.
     """
 
@@ -53,8 +53,8 @@ class Client:
         needed_at: str | None = None,
         requires: Mapping[str, Any] | None = None,
     ) -> int:
-        """Announces a burst, so that its sandboxes are ready when it comes; how many are kept ready for it. `requires`: the
-        same as its rollouts have."""
+        """Announces a burst, so that its sandboxes are ready when it comes. Returns how many are kept ready for it. `requires`:
+        as its rollouts have it."""
         body: dict[str, Any] = {"environment": environment}
         if count is not None:
             body["count"] = count
@@ -69,7 +69,7 @@ class Client:
         return int(reply.body.get("count", 0))
 
     async def tools(self, environment: str) -> dict[str, Any]:
-        """The environment's tools and grader as a training job names them, with what each tool is described by."""
+        """The environment's tools and grader as a training job names them, with the schema of each tool's arguments."""
         asked = Asked(TOOLS, TOOLS.at(name=environment))
         return (await exchange(await pool_of_loop(), self.gateway, asked)).body
 

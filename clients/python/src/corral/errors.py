@@ -21,7 +21,7 @@ Evidence = Mapping[str, str | int | float | bool | None]
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What the fleet, or the way to it, said. `admitted`: whether the command may have run."""
+    """What the fleet, or the way to it, reported. `admitted`: whether the command may have run."""
 
     code: str
     message: str
@@ -95,8 +95,8 @@ class Discarded(Lost):
 
 
 class Unavailable(Lost):
-    """No sandbox or no gateway within the patience of the client, or a sandbox that cannot start: then the fleet says so after
-    three, and `message` has the reason. For a trainer the same as `Discarded`."""
+    """No sandbox or no gateway within the patience of the client, or three starts that failed for the
+    same reason, which `message` has. For a trainer the same as `Discarded`."""
 
 
 class Misuse(CorralError):
@@ -104,10 +104,10 @@ class Misuse(CorralError):
 
 
 class Refused(CorralError):
-    """What was sent or asked for cannot be, and the policy may be why: a file that is not there, a command of 2 MB.
+    """What was sent or asked for is impossible, and the policy may be the cause: a missing file, a command of 2 MB.
 
-    Neither a discard nor a reason to stop the job: whatever the policy can cause must not be a way out of a low score.
-    Tell it to the model, or score without the file. `evidence["errno"]` says what a file system said.
+    Neither a discard nor a reason to stop the job, because what the policy can cause must not be a way out of a low
+    score. Show it to the model, or score without the file. `evidence["errno"]` has the file system's error.
     """
 
 

@@ -33,19 +33,19 @@ class Truncated:
 
 @dataclass(frozen=True, slots=True)
 class CallResult:
-    """What happened to a command or a tool call. Whatever stands here is the policy's own, also a failure.
+    """What happened to a command or a tool call. All of it is the policy's own, failures too.
 
-    `output` is the text for the model. A stream that was cut ends with a line that says so: head and tail of it are
-    kept, and where they join cannot be seen.
+    `output` is the text for the model. A stream that was cut ends with a line that says so: its head and tail are kept,
+    and the seam between them is not visible.
     """
 
     call_id: str
     outcome: Outcome
     code: str | None
-    """Which failure of the model, where there is one: `command_timeout`, `bad_arguments`, `sandbox_broken`, …"""
+    """The model's failure, if there is one: `command_timeout`, `bad_arguments`, `sandbox_broken`, …"""
     exit_code: int | None
-    """None where the command did not end by itself (timed out, cancelled), never began, or broke its own sandbox. A
-    command that a signal ended has 128 and its number, as in a shell."""
+    """None if the command timed out, was canceled, never began, or broke its sandbox; 128 and its number for a
+    signal, as in a shell."""
     signal: str | None
     output: str
     stdout: str
@@ -55,7 +55,7 @@ class CallResult:
     oom_killed: bool
     duration_s: float
     waited_s: float
-    """How long the fleet took beside the command; never charged to the command's own timeout."""
+    """The fleet's own time, never charged to the command's timeout."""
     sandbox: str | None
     replayed: bool
     stdout_bytes: bytes | None = None
@@ -64,8 +64,8 @@ class CallResult:
 
     @property
     def return_code(self) -> int:
-        """A number in any case, for interfaces that have no room for the truth: `exit_code`, 124 for a timeout (as
-        `timeout` has it), 126 where nothing ran, 137 where it was stopped or broke its sandbox."""
+        """A number in any case: `exit_code`, 124 for a timeout, 126 if nothing ran, 137 if it was stopped or broke its
+        sandbox."""
         if self.exit_code is not None:
             return self.exit_code
         return {"timed_out": 124, "refused": 126}.get(self.outcome, 137)
@@ -81,7 +81,7 @@ class Cancelled:
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """A score. What is no score is an exception, and never a zero."""
+    """A score. A rollout without a score raises an exception, and is never a zero."""
 
     score: float
     detail: Json

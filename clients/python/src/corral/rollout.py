@@ -44,9 +44,9 @@ class Rollout:
     """One attempt of the policy at one task, and its sandbox.
 
     Nothing is sent until the first use, so that building 512 of them costs nothing. Use it as `async with`, or call
-    `finish`; what is forgotten is finished when it is collected, and at the end of the process.
+    `finish`; a forgotten rollout is finished when it is garbage-collected, or at the end of the process.
 
-    After an infrastructure failure of a call, every later call raises the same, also the grade: a framework that tells the
+    After an infrastructure failure of a call, every later call raises the same, also the grade: a framework that shows the
     failure to the model as text, and goes on, must not get a score for it. After a `Misuse` later calls are sent, and `grade`
     and `score` raise it.
     """
@@ -97,16 +97,16 @@ class Rollout:
 
     @property
     def discarded(self) -> CorralError | None:
-        """Why this rollout has no score, as far as this process has been told; None while nothing has failed."""
+        """Why this rollout has no score, as far as this process knows; None while nothing has failed."""
         return self._session.barred or self._session.misused
 
     @property
     def takes_setup(self) -> bool:
-        """Whether `setup=True` may be said: it is `Misuse` after the first request without it."""
+        """Whether `setup=True` is possible: after the first request without it, it is `Misuse`."""
         return self._session.takes_setup
 
     async def open(self) -> Opened:
-        """Takes its place in line. Every use does so by itself; call it to be early, or to have a wrong key said now."""
+        """Takes its place in line. Every use does so by itself; call it to be early, or to learn of a wrong key now."""
         return await self._session.open()
 
     async def exec(
@@ -128,6 +128,7 @@ class Rollout:
         """Runs a command in the sandbox: text by `bash -c` (`sh -c` if the image has no bash), or an argv.
 
         `timeout_s`: of the command alone; 120 without it.
+        `user`: `root` only if the environment's commands run as root.
         `merge`: stderr comes in `stdout`, in the order of writing.
         `binary`: the result has `stdout_bytes` and `stderr_bytes`.
         `max_output_bytes`: kept of each stream, 10 MiB at most; without it what the environment keeps.
@@ -190,22 +191,22 @@ class Rollout:
         setup: bool = False,
         call_id: str | None = None,
     ) -> CallResult:
-        """Calls a tool of the environment. Give the model's arguments as it wrote them: what is wrong in them is told to
-        the model (`refused`, with the text in `output`), and is no error. `setup`: as of `exec`; then they are the trainer's
-        own, and what is wrong in them is `Misuse`."""
+        """Calls a tool of the environment. Give the model's arguments as it wrote them: the model receives what is wrong in them
+        (`refused`, with the text in `output`), and it is no error. `setup`: as of `exec`; then they are the trainer's own, and
+        what is wrong in them is `Misuse`."""
         check_bounds(timeout_s, call_id)
         body = {"name": name, "arguments": readable(arguments), **({"setup": True} if setup else {})}
         return await self._run(CALL, body, timeout_s, call_id)
 
     async def read(self, path: str, *, most_bytes: int = LONGEST_FILE_BYTES) -> bytes:
-        """A file's bytes; below the workspace, or absolute. Raises Refused where it is not there, no file, or larger."""
+        """A file's bytes; below the workspace, or absolute. Raises Refused if it does not exist, is no file, or is larger."""
         check_path(path)
         return await self._taken(
             self._session.asked(READ, path=path, most_bytes=most_bytes, silent_s=FILE_SILENT_S)
         )
 
     async def write(self, path: str, data: bytes | str, *, setup: bool = False) -> None:
-        """Writes a file, below the workspace or absolute, as the policy's user. Raises Refused where that cannot be.
+        """Writes a file, below the workspace or absolute, as the policy's user. Raises Refused if that is impossible.
         `setup`: as of `exec`."""
         check_path(path)
         content = data.encode(errors="replace") if isinstance(data, str) else data
@@ -239,7 +240,7 @@ class Rollout:
         return self._session.read(read_grade, await self._session.repeated(asked))
 
     async def score(self, score: float) -> None:
-        """Brings the trainer's own score and lets the sandbox go, where the environment leaves grading to the trainer
+        """Brings the trainer's own score and lets the sandbox go, if the environment leaves grading to the trainer
         (`grader: {kind: none}`). Raises as `grade` does: a rollout that lost its state takes no score."""
         self._session.check_misuse()
         await self._session.repeated(self._session.asked(FINISH, body={"score": score}))
@@ -256,14 +257,14 @@ class Rollout:
         let_go(self._session.held)
 
     async def verdict(self) -> Verdict:
-        """What the fleet says of it: scorable, or discarded and why."""
+        """The fleet's word: scorable, or discarded and why."""
         await self._session.learn_of_given_up()
         reply = await exchange(await pool_of_loop(), self._session.gateway, self._session.asked(VERDICT))
         return self._session.read(read_verdict, reply)
 
     async def finish(self) -> None:
-        """Lets the sandbox go. Idempotent, goes on when it is cancelled, and never raises: what was scored stays scored, and
-        what could not be told now is told again at the end of the process."""
+        """Lets the sandbox go. Idempotent, goes on when it is cancelled, and never raises: a score stays, and the end of
+        the process tries again what failed."""
         await self._session.finish()
 
     async def _run(

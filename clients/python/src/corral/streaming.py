@@ -39,10 +39,10 @@ STREAM_SILENT_S: Final = 60.0
 
 
 class Running:
-    """A command that was started by `Rollout.stream`: iterate it for what it prints, as `async with` or not.
+    """A command that `Rollout.stream` has started: iterate it for what it prints, in `async with` or without.
 
     The iteration ends when the command has ended. What hinders it, a stream that breaks off too, is tried again, and raised as by
-    `exec` where that does not help. Leaving `async with` before the end stops the command.
+    `exec` if that does not help. Leaving `async with` before the end stops the command.
     """
 
     def __init__(self, session: Session, asked: Asked, call_id: str, *, open_stdin: bool) -> None:
