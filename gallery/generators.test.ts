@@ -27,7 +27,12 @@ test('every environment loads with the rows that are made: their digests are tho
   ).toEqual([...galleryNames].sort());
 });
 
-const apart = { 'finance-docs': 'company', 'code-research': 'repository', icd10: 'patient' } as const;
+const apart = {
+  'finance-docs': 'company',
+  'code-research': 'repository',
+  icd10: 'patient',
+  'fast-kernels': 'operation',
+} as const;
 
 const writtenRows = (name: GalleryName, split: keyof Rows) =>
   readFileSync(join(galleryFolder, name, `${split}.jsonl`), 'utf8')

@@ -2,6 +2,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readRepositories } from './generators/code-research/repositories.ts';
 import { researchRows } from './generators/code-research/rows.ts';
+import { kernelRows } from './generators/fast-kernels/rows.ts';
+import { makeKernelFiles } from './fast-kernels/fetch-parser.ts';
 import { financeRows } from './generators/finance-docs/rows.ts';
 import { visitRows } from './generators/icd10/rows.ts';
 import { readCodes } from './generators/icd10/source.ts';
@@ -19,6 +21,10 @@ export const gallery = {
   icd10: () => {
     fetchCodes();
     return visitRows(readCodes(codesFolder));
+  },
+  'fast-kernels': () => {
+    makeKernelFiles();
+    return kernelRows();
   },
 } as const satisfies Readonly<Record<string, () => Rows>>;
 

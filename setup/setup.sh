@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes this checkout ready to run: npm packages (Node 24 among them) and the two programs that Debian provides,
-# redis-server and bubblewrap, and, if it can, what fetches images of registries. `setup.sh unit` asks for the packages only, `setup.sh tests` also asks for what only the tests use, `setup.sh parity` for what `npm run test:parity` uses, `setup.sh docs` for what `npm run test:docs` uses, `setup.sh release` for what `npm run release` uses, `setup.sh release-tests` for its tests, `setup.sh cluster` for what a
+# redis-server and bubblewrap, and, if it can, what fetches images of registries. `setup.sh unit` asks for the packages only, `setup.sh tests` also asks for what only the tests use, `setup.sh parity` for what `npm run test:parity` uses, `setup.sh docs` for what `npm run test:docs` uses, `setup.sh gallery` for what `npm run gallery` uses, `setup.sh release` for what `npm run release` uses, `setup.sh release-tests` for its tests, `setup.sh cluster` for what a
 # Kubernetes cluster on this machine is made of. One line on stderr for each thing it does; nothing to do is silent and
 # quick, because every npm script starts here.
 set -eu
@@ -50,6 +50,7 @@ missing_packages() {
     cluster) missing_for_cluster ;;
     parity) missing_for_parity ;;
     # The site and the console are looked at in a browser.
+    gallery) missing_for_gallery ;;
     docs) command -v chromium >/dev/null || echo chromium ;;
     release) missing_for_release ;;
     release-tests) missing_for_release && missing_for_release_tests ;;
@@ -69,7 +70,14 @@ missing_for_tests() {
   # A registry of images, on the loopback.
   command -v docker-registry >/dev/null || echo docker-registry
   missing_for_tasks
+  missing_for_gallery
   missing_compilers
+}
+
+# What fast-kernels compiles and measures with.
+missing_for_gallery() {
+  for program in gcc valgrind; do command -v "$program" >/dev/null || echo "$program"; done
+  [ -e /usr/include/stdio.h ] || echo libc6-dev
 }
 
 # What makes images of tests' tasks, of Debian's packages and releases of PyPI.
@@ -175,7 +183,7 @@ install_image_programs() {
 # Prometheus, promtool and amtool, out of Debian's packages: unpacked into a folder, for what only the tests of alerts need is
 # not installed. Inside a cluster of tests nothing can be fetched any more.
 fetch_monitoring_programs() {
-  case "${1:-}" in '' | docs | release*) return 0 ;; esac
+  case "${1:-}" in '' | docs | gallery | release*) return 0 ;; esac
   folder=${XDG_CACHE_HOME:-$HOME/.cache}/corral/monitoring
   [ -x "$folder/promtool" ] && [ -x "$folder/amtool" ] || node_modules/.bin/node infra/monitoring/main.ts
 }

@@ -32,11 +32,16 @@ const plan = (environment: string, most: number) => ({
 
 /** Whoever guesses a third of one row's facts is paid 0.067 over five rows, which is no hole: there it is one row's luck. */
 const ladderRows = 10;
+/** Its scores hold on each row by itself, and a grade takes seconds of a processor. */
+const kernelRows = 2;
 
 test.each(galleryNames)(
-  'on ten rows of %s, made data and all, the policies stand in order, and cheats earn nothing',
+  'on some rows of %s, made data and all, the policies stand in order, and cheats earn nothing',
   async (name) => {
-    const { rungs } = await ladder(connection(), plan(name, ladderRows));
+    const { rungs } = await ladder(
+      connection(),
+      plan(name, name === 'fast-kernels' ? kernelRows : ladderRows),
+    );
     // Where a mean must lie is said for the rows of a whole ladder; the order holds for ten too.
     const misplaced = rungs.flatMap(({ policy, mistakes }) =>
       mistakes.filter((said) => !said.includes('as was expected')).map((said) => `${policy}: ${said}`),
@@ -53,5 +58,5 @@ test.each(galleryNames)(
     expect(attacks.filter(({ state }) => state === 'hole' || state === 'lost')).toEqual([]);
     expect(attacks.filter(({ state }) => state === 'withstood').length).toBeGreaterThan(2);
   },
-  120_000,
+  240_000,
 );
