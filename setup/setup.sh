@@ -65,6 +65,10 @@ missing_for_tests() {
   [ -x /usr/bin/python3 ] || echo python3
   # What fetches images of registries and decompresses their layers.
   for program in skopeo zstd; do command -v "$program" >/dev/null || echo "$program"; done
+  # What terminals are compared with, and what is played in them.
+  for program in tmux less; do command -v "$program" >/dev/null || echo "$program"; done
+  [ -x /usr/bin/vim.basic ] || echo vim
+  [ -x /usr/bin/top ] || echo procps
   # Makes the certificates of tests.
   command -v openssl >/dev/null || echo openssl
   # A registry of images, on the loopback.

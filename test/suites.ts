@@ -23,6 +23,7 @@ const deep = [
   'test/integration/memory/**/*.test.ts',
   'test/integration/node/{crash,many-images,uncharged-memory}.test.ts',
   'test/integration/redis/coming-back.test.ts',
+  'test/integration/terminals/{against-tmux,attacks}.test.ts',
   'test/simulation/many-worlds.test.ts',
   'test/simulation/planted-bugs.test.ts',
 ];
@@ -37,7 +38,7 @@ export const sharingOneFleet = [
   'test/e2e/faults/{judges,models-own-errors}.test.ts',
   'test/e2e/attacks/{escape-by-input,forge-a-reward,hurt-a-neighbour,read-the-answer}.test.ts',
   'test/e2e/{artifact-room,attached-files,generated-client,penalty-of-background,task-demands}.test.ts',
-  'test/e2e/{walking-skeleton,whole-rollout}.test.ts',
+  'test/e2e/{terminal-sessions,walking-skeleton,whole-rollout}.test.ts',
 ];
 
 /** The slowest files of each suite, the slowest first: `test/support/slowest-first.ts` starts them before all others, in this order. */

@@ -9,6 +9,8 @@ import { copyRuntime } from './runtime.ts';
 /** All that is bundled into the payload, and how. */
 const sources = [
   'services/sandboxd/**/*.ts',
+  'services/terminals/*.ts',
+  'package-lock.json',
   'src/protocol/sandboxd/**/*.ts',
   'src/platform/memory-account.ts',
   'src/platform/machine-memory.ts',

@@ -119,7 +119,7 @@ export class SandboxPreparation {
     } catch (thrown) {
       const failure = thrown instanceof LinkError ? sandboxRefused(thrown) : asFailure(thrown);
       if (failure.blame === 'caller') throw failure;
-      const another = !refusesUs(thrown) || knowsNoQueries(thrown, steps);
+      const another = !refusesUs(thrown) || knowsNoChecks(thrown, steps);
       return { kind: 'refused', failure, another, alike: thrown instanceof SetupFailed && thrown.alike };
     }
     const prepared = accepted(rollout, target, found.lasting);
@@ -246,10 +246,13 @@ function refusesUs(thrown: unknown): boolean {
   return status === 401 || (status === 400 && code !== 'protocol_mismatch');
 }
 
-/** A sandboxd of before takes no query; one that is started now does. */
-function knowsNoQueries(thrown: unknown, steps: readonly CallRequest[]): boolean {
+/** A sandboxd of before takes no query and opens no terminal; one that is started now does. */
+function knowsNoChecks(thrown: unknown, steps: readonly CallRequest[]): boolean {
   if (!(thrown instanceof LinkError) || thrown.trouble.kind !== 'refused') return false;
-  return thrown.trouble.status === 400 && steps.some(({ action }) => action.kind === 'query');
+  return (
+    thrown.trouble.status === 400 &&
+    steps.some(({ action: { kind } }) => kind === 'query' || kind === 'builtin')
+  );
 }
 
 function sandboxRefused(error: LinkError): Failure {
@@ -280,12 +283,15 @@ function setupFailed(index: number, { action }: CallRequest, answer: CallAnswer 
   const ending = answer === 'running' ? 'still running' : describeEnding(answer);
   const seen =
     answer !== 'running' && lacksMirrors(answer) ? `${ending}, and a package mirror failed` : ending;
-  const what =
-    action.kind === 'query'
-      ? `its database ${action.database} cannot be asked`
-      : `setup step ${index + 1} of the environment failed`;
+  const what = whatFailed(index, action);
   const alike = answer !== 'running' && !lacksMirrors(answer) && endsAlike(answer.ending);
   return new SetupFailed(`${what}: ${seen}`, { step: index + 1, seen }, alike);
+}
+
+function whatFailed(index: number, action: CallRequest['action']): string {
+  if (action.kind === 'query') return `its database ${action.database} cannot be asked`;
+  if (action.kind === 'builtin') return 'sessions: [terminal] cannot be had in this image: no terminal opens';
+  return `setup step ${index + 1} of the environment failed`;
 }
 
 function endsAlike(ending: Ending): boolean {

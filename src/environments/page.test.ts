@@ -13,7 +13,9 @@ import { SandboxSchema } from './schema/sandbox.ts';
 const docs = join(import.meta.dirname, '../../docs');
 const pages = [
   'environments.md',
-  ...['fields', 'tools', 'graders', 'data', 'images', 'demands'].map((name) => `environments/${name}.md`),
+  ...['fields', 'tools', 'graders', 'data', 'images', 'demands', 'sessions'].map(
+    (name) => `environments/${name}.md`,
+  ),
 ];
 const texts = await Promise.all(pages.map((name) => readFile(join(docs, name), 'utf8')));
 const page = texts.join('\n');

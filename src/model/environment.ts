@@ -169,13 +169,22 @@ export type Environment = {
 };
 
 /**
- * Whether rows complete its templates by more than the policy's image, or it has shared memory of another size. Processes of the
- * previous release cannot do that, so it is published where they do not look: they would give a task less than it demands.
+ * Whether rows complete its templates by more than the policy's image, or it has shared memory of another size, or terminals. Processes
+ * of the previous release cannot do that, so it is published where they do not look: they would give a task less than it demands.
  */
-export function isNewToReleaseBefore({ template, graderTemplate, demands }: Environment): boolean {
+export function isNewToReleaseBefore(environment: Environment): boolean {
+  const { template, graderTemplate, demands } = environment;
+  if (hasTerminals(environment)) return true;
   const hasShm = [template, graderTemplate].some((each) => each?.shmBytes !== undefined);
   return demands !== undefined || hasShm || (graderTemplate !== undefined && isOpenTemplate(graderTemplate));
 }
+
+/** Tools of a program's terminal: it stays open between calls. `sessions: [terminal]` gives all of them. */
+export type TerminalTool = `terminal_${'open' | 'send' | 'read' | 'close'}`;
+
+/** Whether the model may open terminals in it. */
+export const hasTerminals = ({ tools }: Pick<Environment, 'tools'>): boolean =>
+  Object.values(tools).some(({ run }) => run.kind === 'builtin' && run.tool.startsWith('terminal_'));
 
 export type PoolSizes = {
   readonly minReady: number;
@@ -205,7 +214,10 @@ export type Tool = {
         /** Absent: it depends on nothing outside of its sandbox. */
         readonly dependency?: Dependency;
       }
-    | { readonly kind: 'builtin'; readonly tool: 'read_file' | 'write_file' | 'list_files' | 'search' }
+    | {
+        readonly kind: 'builtin';
+        readonly tool: 'read_file' | 'write_file' | 'list_files' | 'search' | TerminalTool;
+      }
     | {
         /** A query of a database that the policy cannot write; see `protocol/sandboxd/wire.ts`. */
         readonly kind: 'index';

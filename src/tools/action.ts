@@ -1,8 +1,9 @@
 import canonicalize from 'canonicalize';
-import type { Tool, Environment } from '../model/environment.ts';
+import { type Tool, type Environment, hasTerminals } from '../model/environment.ts';
 import type { Json, Item } from '../model/grader.ts';
 import { fillPlaceholders, itemFieldOf } from '../model/placeholder.ts';
 import type { BuiltinAction, ExecAction, QueryAction } from '../protocol/sandboxd/wire.ts';
+import { isTerminalTool } from '../protocol/sandboxd/terminals.ts';
 import { type ExposedItem, itemVariables, exposedItem } from './exposed-item.ts';
 import type { ToolArguments } from './arguments.ts';
 
@@ -17,7 +18,8 @@ export function actionOf(
 ): ExecAction | BuiltinAction | QueryAction {
   if (tool.run.kind === 'index') return queryOf(tool.run, args, exposed);
   if (tool.run.kind === 'builtin') {
-    return { kind: 'builtin', tool: tool.run.tool, arguments: flatArguments(args) };
+    const action = { kind: 'builtin', tool: tool.run.tool, arguments: flatArguments(args) } as const;
+    return isTerminalTool(tool.run.tool) ? { ...action, env: itemVariables(exposed) } : action;
   }
   const argv = tool.run.argv.map((element) =>
     fillPlaceholders(element, (name) => valueOf(name, args, exposed)),
@@ -47,6 +49,10 @@ export const queryChecks = (
   Object.values(tools).flatMap(({ name, run }) =>
     run.kind === 'index' ? [{ tool: name, action: { ...queryAction(run, {}), check: true } }] : [],
   );
+
+/** Whether a terminal could be opened, where the model may open some; also said before the first call. */
+export const terminalChecks = (environment: Pick<Environment, 'tools'>): readonly BuiltinAction[] =>
+  hasTerminals(environment) ? [{ kind: 'builtin', tool: 'terminal_check', arguments: {} }] : [];
 
 function queryAction({ database, sql, each, none }: Index, values: QueryAction['values']): QueryAction {
   return { kind: 'query', database, sql, values, ...(each === null ? {} : { each }), none };

@@ -182,6 +182,16 @@ export const rooms: readonly Room[] = [
       'sandboxd runs inside any image with nothing but Node: no library, no source of ours but its protocol, and how a kernel counts memory',
   },
   {
+    name: 'terminals',
+    files: /^services\/terminals\//,
+    may: ['src/protocol/sandboxd/', 'services/sandboxd/helper/tools/tool-arguments.ts'],
+    own: /^services\/terminals\//,
+    packages: ['@xterm/addon-unicode11', '@xterm/headless', 're2js'],
+    builtins: true,
+    because:
+      'the server of terminals runs as the policy, apart from sandboxd: it may have libraries, and knows nothing but what its client sends',
+  },
+  {
     name: 'page',
     files: /^console\//,
     may: ['src/protocol/console/', 'src/protocol/native/fleet.ts', 'src/model/visible-text.ts'],

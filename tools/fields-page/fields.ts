@@ -104,6 +104,10 @@ export const environmentFields: Readonly<Record<string, Field>> = {
     meaning: 'commands after a rollout got its sandbox and before its first call; never charged to a call',
     more: 'A list of at most 32 commands, or `{commands, timeout}` (`60s` each; 36 min together).',
   },
+  sessions: {
+    default: 'none',
+    meaning: '`[terminal]` gives the model [terminals that stay open between calls](sessions.md)',
+  },
   expose: { default: 'none', meaning: 'fields of the row that may enter the sandbox' },
   tools: {
     default: null,

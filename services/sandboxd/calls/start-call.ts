@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import type { BuiltinAction, CallRequest, ExecAction, GradeTurn } from '#src/protocol/sandboxd/wire.ts';
+import { isTerminalTool } from '#src/protocol/sandboxd/terminals.ts';
 import { lookAtMemoryEveryMs, watchMachineMemory } from '#src/platform/machine-memory.ts';
 import {
   type MemoryFiles,
@@ -23,6 +24,7 @@ import type { Config } from '../config.ts';
 import type { Grounds } from '../grading/as-policy.ts';
 import type { Turns } from '../grading/turns.ts';
 import { folderOf, helperProcess } from '../helper/helper-process.ts';
+import { terminalCheck, terminalClient } from '../helper/terminal-process.ts';
 import { processUser } from '../users.ts';
 import type { Queries } from '../queries/queries.ts';
 import { keptBytes, type Outputs, type RawAnswer } from './answer.ts';
@@ -159,7 +161,8 @@ async function carryOut(
     return result === 'late' ? result : { result };
   }
   const exitsLikeShell = action.kind === 'exec' && action.user !== 'grader';
-  const parts = action.kind === 'exec' ? execProcess(config, env, action) : builtinProcess(config, action);
+  const parts =
+    action.kind === 'exec' ? execProcess(config, env, action) : builtinProcess(config, env, action);
   const clock = startClock();
   if (clock === null) return 'late';
   const time = { timeoutMs: clock.timeoutMs, ...pausesOf(starvation, clock) };
@@ -195,7 +198,10 @@ export function execProcess(config: Config, env: NodeJS.ProcessEnv, action: Exec
   };
 }
 
-function builtinProcess(config: Config, action: BuiltinAction): ProcessParts {
+function builtinProcess(config: Config, env: NodeJS.ProcessEnv, action: BuiltinAction): ProcessParts {
   const { tool, arguments: values } = action;
+  if (tool === 'terminal_check') return terminalCheck(config);
+  if (isTerminalTool(tool))
+    return terminalClient(config, commandEnv(env, config.workspace, action.env), action);
   return { ...helperProcess(config, 'policy', ['tool', tool]), stdin: JSON.stringify(values) };
 }

@@ -2,6 +2,7 @@ import {
   type ArtifactsRequest,
   type BindRequest,
   type BuiltinAction,
+  type BuiltinName,
   type CallRequest,
   type CommandUser,
   type Compared,
@@ -30,6 +31,7 @@ import {
   type StreamOffsets,
   type WireOwner,
 } from '#src/protocol/sandboxd/wire.ts';
+import { terminalTools } from '#src/protocol/sandboxd/terminals.ts';
 import { WireError } from '../wire-error.ts';
 import * as shape from './shape.ts';
 
@@ -41,7 +43,14 @@ const longestIdLength = 256;
 
 const commandUsers = ['policy', 'grader'] as const satisfies readonly CommandUser[];
 const probeDepths = ['whole', 'brief'] as const satisfies readonly ProbeDepth[];
-const builtins = ['read_file', 'write_file', 'list_files', 'search'] as const;
+const builtins = [
+  'read_file',
+  'write_file',
+  'list_files',
+  'search',
+  ...terminalTools,
+  'terminal_check',
+] as const satisfies readonly BuiltinName[];
 
 /** The bodies and queries of `wire.ts`, from JSON to types. Each throws `invalid_request` and names the field. */
 export function parseBind(body: unknown): BindRequest {
@@ -251,7 +260,7 @@ function parseExec({ argv, cwd, env, stdin, user, preferBash, merge, openStdin }
   };
 }
 
-function parseBuiltin({ tool, arguments: values }: shape.Fields): BuiltinAction {
+function parseBuiltin({ tool, arguments: values, env }: shape.Fields): BuiltinAction {
   const checked = Object.entries(shape.fields(values, 'action.arguments')).map(
     ([name, value]) => [name, scalar(value, `action.arguments.${name}`)] as const,
   );
@@ -259,6 +268,7 @@ function parseBuiltin({ tool, arguments: values }: shape.Fields): BuiltinAction 
     kind: 'builtin',
     tool: shape.oneOf(tool, 'action.tool', builtins),
     arguments: Object.fromEntries(checked),
+    ...(env === undefined ? {} : { env: shape.texts(env, 'action.env') }),
   };
 }
 

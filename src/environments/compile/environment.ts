@@ -18,6 +18,7 @@ import { compileGrader } from './grader.ts';
 import { checkIndexes } from './index-tool.ts';
 import { compilePool } from './pool.ts';
 import { compileDemands, compileTemplate } from './template.ts';
+import { compileSessions } from './sessions.ts';
 import { compileTexts } from './texts.ts';
 import { compileTools, longestTimeoutMs } from './tools.ts';
 
@@ -33,7 +34,7 @@ export function compileEnvironment(yaml: EnvironmentYaml, folder: Folder, report
     ...compileDemands(yaml.sandbox),
     setup: compileSetup(yaml, expose, report),
     expose,
-    tools: compileTools(yaml.tools ?? {}, expose, report),
+    tools: { ...compileTools(yaml.tools ?? {}, expose, report), ...compileSessions(yaml, report) },
     limits: compileLimits(yaml),
     grader,
     unseenCalls: yaml.unseen_calls ?? 'discard',
@@ -45,7 +46,7 @@ export function compileEnvironment(yaml: EnvironmentYaml, folder: Folder, report
     // Left out where it is left out, so that versions stay what they were.
     ...(yaml.dataset && { dataset: compileDataset(yaml.dataset, graderFields(grader), { folder, report }) }),
   };
-  if (yaml.tools === undefined && yaml.grader.kind !== 'none') {
+  if (Object.keys(environment.tools).length === 0 && yaml.grader.kind !== 'none') {
     report(
       ['tools'],
       'is missing: only where the trainer grades by itself (grader: {kind: none}) no tool is needed',

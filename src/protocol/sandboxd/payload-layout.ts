@@ -4,9 +4,10 @@
  *
  *   lib/ld.so      the ELF loader and, beside it, every library that Node needs
  *   node           the Node binary
- *   sandboxd/      the bundled JavaScript of sandboxd and of its helper, and `enter`, through which it starts every program;
- *                  `mount-root`, `own-network` and `limit-sockets`, with which one machine's node starts a whole sandbox; `reader` and
- *                  `try-limits`, which sandboxd asks; `daemon`, another name of the Node binary
+ *   sandboxd/      the bundled JavaScript of sandboxd, of its helper and of the server of terminals; `enter`, through which it starts
+ *                  every program; `pty`, which gives a program a terminal; `reader` and `try-limits`, which sandboxd asks;
+ *                  `mount-root`, `own-network` and `limit-sockets`, with which one machine's node starts a whole sandbox; `daemon`,
+ *                  another name of the Node binary
  *
  * The loader is told its library path as an argument, which children do not inherit: the image's own programs find
  * their own libraries, never ours.
@@ -23,12 +24,13 @@ export const payloadLayout = {
   'own-network': 'sandboxd/own-network',
   'mount-root': 'sandboxd/mount-root',
   'try-limits': 'sandboxd/try-limits',
+  pty: 'sandboxd/pty',
   /** A link to `node`, so that a policy that looks for its own server by `pgrep -f node` does not find the sandbox's first processes. */
   daemon: 'sandboxd/daemon',
 } as const;
 
-/** sandboxd itself, and the helper that it starts for one request. */
-export type PayloadEntry = 'main' | 'helper';
+/** sandboxd itself, the helper that it starts for one request, and the server of a sandbox's terminals. */
+export type PayloadEntry = 'main' | 'helper' | 'terminals';
 
 /** Where the payload is in every sandbox, whoever made it. */
 export const payloadMountPoint = '/opt/corral';
@@ -45,8 +47,8 @@ export const payloadEntry = (mountPoint: string, entry: PayloadEntry): string =>
 
 /**
  * The programs with sources in `infra/payload/native`: `enter` starts all others, `reader` reads the policy's files, `mount-root` mounts
- * a sandbox's root, `own-network` gives it its network, `limit-sockets` limits how many sockets it has, and `try-limits` tells which limits
- * that it shares with others are used up.
+ * a sandbox's root, `own-network` gives it its network, `limit-sockets` limits how many sockets it has, `try-limits` tells which limits
+ * that it shares with others are used up, and `pty` runs a program in a terminal.
  */
 export const nativePrograms = [
   'enter',
@@ -55,6 +57,7 @@ export const nativePrograms = [
   'own-network',
   'mount-root',
   'try-limits',
+  'pty',
 ] as const;
 export type NativeProgram = (typeof nativePrograms)[number];
 

@@ -1,3 +1,4 @@
+import type { TerminalTool } from './terminals.ts';
 import type { MirrorCounts, MirrorDoubt } from './mirror-tally.ts';
 
 /**
@@ -266,12 +267,25 @@ export type ExecAction = {
   readonly openStdin?: true;
 };
 
-export type BuiltinName = 'read_file' | 'write_file' | 'list_files' | 'search';
+/** `terminal_check` ends with 0 if a terminal can be opened, and is no tool of a model. */
+export type BuiltinName =
+  | 'read_file'
+  | 'write_file'
+  | 'list_files'
+  | 'search'
+  | TerminalTool
+  | 'terminal_check';
 
+/**
+ * A sandboxd of before does not know the tools for terminals and answers 400. So `terminal_check` is first said in the environment's setup,
+ * before anything has run.
+ */
 export type BuiltinAction = {
   readonly kind: 'builtin';
   readonly tool: BuiltinName;
   readonly arguments: Readonly<Record<string, string | number | boolean>>;
+  /** Added to the environment of a program that a terminal is opened for. */
+  readonly env?: Readonly<Record<string, string>>;
 };
 
 /**

@@ -1,0 +1,74 @@
+import { describe, expect, test } from 'vitest';
+import { isNewToReleaseBefore } from '#src/model/environment.ts';
+import { checkArguments } from '#src/tools/arguments.ts';
+import { actionOf, terminalChecks } from '#src/tools/action.ts';
+import { environmentFolder, mistakesOf } from '#test/support/environment-folder.ts';
+import { loadEnvironments } from '../load-environments.ts';
+
+const yaml = (more: string, expose = '[repo]') => `
+name: plain
+sandbox: { image: host }
+expose: ${expose}
+grader: { kind: text, reference: item.answer }
+${more}
+`;
+
+async function loaded(more: string) {
+  await using folder = await environmentFolder({ 'a.yaml': yaml(more) });
+  const [environment] = (await loadEnvironments(folder.path)).all();
+  if (environment === undefined) throw new Error('it was not loaded');
+  return environment;
+}
+
+const mistakes = async (more: string) => {
+  await using folder = await environmentFolder({ 'a.yaml': yaml(more) });
+  return await mistakesOf(folder.path, loadEnvironments(folder.path));
+};
+
+describe('sessions: [terminal]', () => {
+  test('gives four tools, next to the environment’s own or alone', async () => {
+    const names = ['terminal_open', 'terminal_send', 'terminal_read', 'terminal_close'];
+    expect(Object.keys((await loaded('sessions: [terminal]')).tools)).toEqual(names);
+    const both = await loaded('sessions: [terminal]\ntools: { shell: { builtin: shell } }');
+    expect(Object.keys(both.tools)).toEqual(['shell', ...names]);
+  });
+
+  test('calls become actions with the exposed fields of the row as variables of the terminal', async () => {
+    const { tools } = await loaded('sessions: [terminal]');
+    const open = tools['terminal_open'];
+    if (open === undefined) throw new Error('there is no such tool');
+    expect(checkArguments(open, { rows: 1000 })).toMatchObject({ ok: false });
+    expect(actionOf(open, { command: 'vim', rows: 30 }, { repo: 'corral' })).toEqual({
+      kind: 'builtin',
+      tool: 'terminal_open',
+      arguments: { command: 'vim', rows: 30 },
+      env: { CORRAL_ITEM_REPO: 'corral' },
+    });
+  });
+
+  test('an environment has a check before the first call, and is new to the previous release, only with it', async () => {
+    const without = await loaded('tools: { shell: { builtin: shell } }');
+    const withSessions = await loaded('sessions: [terminal]');
+    const check = { kind: 'builtin', tool: 'terminal_check', arguments: {} };
+    expect([without, withSessions].map(terminalChecks)).toEqual([[], [check]]);
+    expect([without, withSessions].map(isNewToReleaseBefore)).toEqual([false, true]);
+  });
+
+  test('the version of an environment without it is what it was before sessions existed', async () => {
+    const { version } = await loaded('tools: { shell: { builtin: shell } }');
+    expect(version).toBe('5dbfc74debf2e18ff0e4121d3bcb6345c1a4cba9a602f07e64dea5b904b938d3');
+  });
+
+  test.each([
+    ['sessions: [browser]', 'browser sessions do not exist in this version'],
+    ['sessions: []', 'sessions'],
+    ['sessions: [terminal, terminal]', 'sessions'],
+    [
+      'sessions: [terminal]\ntools: { terminal_read: { builtin: shell } }',
+      'is a tool of sessions: [terminal]; name it otherwise',
+    ],
+    ['limits: { tool_calls: 3 }', 'is missing: only where the trainer grades by itself'],
+  ])('%s is a mistake with its reason', async (more, reason) => {
+    expect(JSON.stringify(await mistakes(more))).toContain(reason);
+  });
+});
