@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util';
 import { bigBurst } from './big-burst.ts';
 import { chart } from './chart.ts';
 import { claims } from './claims.ts';
+import { consolePages } from './console.ts';
 import { costCurve } from './cost-curve.ts';
 import type { Benchmark, Figure } from './figures.ts';
 import { flood } from './flood.ts';
@@ -34,8 +35,8 @@ const benchmarks: readonly Benchmark[] = [
   bigBurst,
   watching,
 ];
-/** Only when named: a cluster's programs take minutes to build, the first time. */
-const onRequest: readonly Benchmark[] = [kubernetes, chart];
+/** Only when named: a cluster's programs take minutes to build, the first time, and a browser is not everywhere. */
+const onRequest: readonly Benchmark[] = [kubernetes, chart, consolePages];
 
 /**
  * `npm run bench -- [NAME…] [--runs N]`: measures each benchmark beside its floor, prints one table and writes

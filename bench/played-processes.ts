@@ -7,6 +7,7 @@ import { openLogFile } from '#cli/fleet/log-file.ts';
 import type { PartSpec } from '#cli/fleet/part-process.ts';
 import { createPartRecords } from '#cli/fleet/part-records.ts';
 import {
+  consolePart,
   controllerPart,
   gatewayPart,
   nodePart,
@@ -43,6 +44,8 @@ export type PlayedProcesses = AsyncDisposable & {
   readonly gatewayUrl: string;
   readonly apiKey: string;
   begin(...roles: readonly ('controller' | 'gateway')[]): Promise<void>;
+  /** A console over the gateway; resolves to its address. */
+  beginConsole(): Promise<string>;
   /** Throws where it does not run. */
   pidOf(role: Role): number;
   /** What each that runs has had of the processors so far; 0 for who does not. */
@@ -54,6 +57,8 @@ export type PlayedOptions = {
   readonly pool: PoolOverrides;
   /** Beside the usual ones of the gateway. */
   readonly gatewayEnv?: Readonly<Record<string, string>>;
+  /** Of each command. */
+  readonly outputBytes?: number;
   readonly say: (line: string) => void;
 };
 
@@ -62,7 +67,7 @@ const startDeadlineMs = 180_000;
 
 export async function startPlayedProcesses(options: PlayedOptions): Promise<PlayedProcesses> {
   const folder = openStateFolder(await mkdtemp(join(tmpdir(), 'corral-played-')));
-  const { environmentsDir, pool, gatewayEnv = {}, say } = options;
+  const { environmentsDir, pool, gatewayEnv = {}, outputBytes = 0, say } = options;
   const parts: PartsOptions = {
     folder,
     engine: { kind: 'local', payloadDir: folder.payload },
@@ -89,7 +94,9 @@ export async function startPlayedProcesses(options: PlayedOptions): Promise<Play
     running.push(await supervise(spec, supervision));
   };
   await start(redisPart(parts));
-  await start({ ...nodePart(parts), argv: [process.execPath, playedNode] });
+  const node = nodePart(parts);
+  const env = { ...node.env, BENCH_OUTPUT_BYTES: String(outputBytes) };
+  await start({ ...node, argv: [process.execPath, playedNode], env });
   const state = await connectFleetState({
     url: folder.redisSocket,
     fleet: 'local',
@@ -115,6 +122,11 @@ export async function startPlayedProcesses(options: PlayedOptions): Promise<Play
     begin: async (...roles) => {
       const all = { ...specs, gateway: { ...gateway, env: { ...gateway.env, ...gatewayEnv } } };
       await Promise.all(roles.map((role) => start(all[role])));
+    },
+    beginConsole: async () => {
+      const port = await freePort(0);
+      await start(consolePart(parts, { port, code: 'bench', codeUntilMs: 0 }));
+      return `http://127.0.0.1:${port}`;
     },
     pidOf: (role) => {
       const pid = pidOrNull(role);

@@ -34,6 +34,7 @@ street.listen(0, '0.0.0.0', 4_096);
 await once(street, 'listening');
 const { port } = street.address() as AddressInfo;
 
+const outputBytes = Number(process.env['BENCH_OUTPUT_BYTES'] ?? 0);
 let made = 0;
 const sandboxes: Sandboxes = {
   has: (sandbox) => lives.has(sandbox),
@@ -47,7 +48,7 @@ const sandboxes: Sandboxes = {
       CORRAL_TOKEN_SHA256: tokenSha256,
       CORRAL_LISTEN: `tcp:${host}:${port}`,
     };
-    const inhabitant = createInhabitant({ uid: sandbox, address: host, env });
+    const inhabitant = createInhabitant({ uid: sandbox, address: host, env }, outputBytes);
     const provided: ProvidedSandbox = {
       sandbox,
       template: template.digest,

@@ -1,45 +1,23 @@
-import { useEffect, useState } from 'preact/hooks';
 import type { FleetAnswer } from '#src/protocol/native/fleet.ts';
 import { useLive } from '../ui/api.ts';
-import { Spark } from '../ui/charts.tsx';
 import { Card, Reading, Trouble } from '../ui/parts.tsx';
 import { bytes, count, span, whole } from '../ui/text.ts';
+import { FleetHistory } from './fleet-history.tsx';
 
 const everyMs = 1_000;
-const mostReadings = 600;
 
 export function Fleet() {
   const { answer, error } = useLive<FleetAnswer>('/api/fleet', everyMs);
-  const readings = useReadings(answer);
   return (
     <>
       <h1>Fleet</h1>
       {error !== null && <Trouble error={error} isStale={answer !== null} />}
-      {answer === null ? (
-        error === null && <Reading what="the fleet" />
-      ) : (
-        <FleetPage fleet={answer} readings={readings} />
-      )}
+      {answer === null ? error === null && <Reading what="the fleet" /> : <FleetPage fleet={answer} />}
     </>
   );
 }
 
-/** Waiting rollouts since this page is open, at most ten minutes. Longer histories are in the dashboards. */
-function useReadings(answer: FleetAnswer | null): readonly number[] {
-  const [readings, setReadings] = useState<readonly number[]>([]);
-  useEffect(() => {
-    if (answer !== null) setReadings((before) => [...before, answer.waiting.rollouts].slice(-mostReadings));
-  }, [answer]);
-  return readings;
-}
-
-function FleetPage({
-  fleet,
-  readings,
-}: {
-  readonly fleet: FleetAnswer;
-  readonly readings: readonly number[];
-}) {
+function FleetPage({ fleet }: { readonly fleet: FleetAnswer }) {
   const { waiting, sandboxes, rollouts, verdicts } = fleet;
   const stopped = fleet.templates.filter(({ breaker }) => breaker !== 'closed');
   return (
@@ -68,10 +46,8 @@ function FleetPage({
           . The fleet tries one at a time.
         </p>
       ))}
+      <FleetHistory />
       <div class="charts">
-        <Card title="Waiting" aside="since this page is open">
-          <Spark values={readings} /> <b>{whole(waiting.rollouts)}</b>
-        </Card>
         <Card title="Verdicts" aside={`the last ${span(verdicts.of_ms)}`}>
           <p>
             {whole(verdicts.scorable)} scorable,{' '}

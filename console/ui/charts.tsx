@@ -33,26 +33,34 @@ type StepChartProps = {
   readonly children: (scale: Scale) => ComponentChildren;
 };
 
+type RulesProps = Pick<StepChartProps, 'most' | 'format'> & Pick<Scale, 'y'>;
+
+const Rules = ({ y, most, format }: RulesProps) => (
+  <g>
+    {[0, 0.5, 1].map((share) => (
+      <g key={share}>
+        <line
+          class="rule"
+          x1={box.left}
+          x2={box.width - box.right}
+          y1={y(share * most)}
+          y2={y(share * most)}
+        />
+        <text x={box.left - 5} y={y(share * most) + 4} text-anchor="end">
+          {format(share * most)}
+        </text>
+      </g>
+    ))}
+  </g>
+);
+
 /** A frame with steps below and values at its side; each step is a button. */
 export function StepChart({ label, steps, most, format, chosen, onChoose, tip, children }: StepChartProps) {
   const scale = scaleOf(steps, most);
   const every = Math.ceil(steps / 12);
   return (
     <svg class="chart" viewBox={`0 0 ${box.width} ${box.height}`} role="img" aria-label={label}>
-      {[0, 0.5, 1].map((share) => (
-        <g key={share}>
-          <line
-            class="rule"
-            x1={box.left}
-            x2={box.width - box.right}
-            y1={scale.y(share * most)}
-            y2={scale.y(share * most)}
-          />
-          <text x={box.left - 5} y={scale.y(share * most) + 4} text-anchor="end">
-            {format(share * most)}
-          </text>
-        </g>
-      ))}
+      <Rules y={scale.y} most={most} format={format} />
       {children(scale)}
       {Array.from({ length: steps }, (_, step) => (
         <g key={step} class={step === chosen ? 'step chosen' : 'step'} onClick={() => onChoose(step)}>
@@ -73,6 +81,39 @@ export function StepChart({ label, steps, most, format, chosen, onChoose, tip, c
     </svg>
   );
 }
+
+type TimeChartProps = {
+  readonly label: string;
+  readonly sinceMs: number;
+  readonly untilMs: number;
+  readonly most: number;
+  readonly children: (scale: Scale) => ComponentChildren;
+};
+
+/** A frame with instants below. A scale's `x` takes milliseconds. */
+export function TimeChart({ label, sinceMs, untilMs, most, children }: TimeChartProps) {
+  const wide = box.width - box.left - box.right;
+  const { y } = scaleOf(1, most);
+  const x = (atMs: number) => box.left + (wide * (atMs - sinceMs)) / Math.max(1, untilMs - sinceMs);
+  return (
+    <svg class="chart" viewBox={`0 0 ${box.width} ${box.height}`} role="img" aria-label={label}>
+      <Rules y={y} most={most} format={(value) => String(Math.round(value))} />
+      {children({ x, y, band: 0 })}
+      {[0, 0.5, 1].map((share) => (
+        <text
+          key={share}
+          x={box.left + wide * share}
+          y={box.height - 6}
+          text-anchor={(['start', 'middle', 'end'] as const)[share * 2]}
+        >
+          {clockTime(sinceMs + share * (untilMs - sinceMs))}
+        </text>
+      ))}
+    </svg>
+  );
+}
+
+const clockTime = (ms: number): string => new Date(ms).toISOString().slice(11, 19);
 
 /** A line with gaps where there is no value: no value is never a 0. */
 export function Line({

@@ -8,8 +8,10 @@ import type { Random } from '#src/ports/random.ts';
 import type { ConsoleHealth } from '#src/protocol/console/session.ts';
 import { textReader } from './call-texts.ts';
 import type { ConsoleConfig } from './config.ts';
+import { FleetHistories } from './fleet-histories.ts';
 import { connectGateway } from './gateway.ts';
 import { type App, createApp } from './http/app.ts';
+import { fleetRoutes } from './http/fleet-routes.ts';
 import { guardRequests, healthPath } from './http/guard.ts';
 import { pageRoutes } from './http/page-routes.ts';
 import { rolloutRoutes } from './http/rollout-routes.ts';
@@ -36,14 +38,21 @@ export type ConsoleDeps = {
 export function createConsoleServer(config: ConsoleConfig, deps: ConsoleDeps): ConsoleServer {
   const { gatewayUrl, stateFolder, origins, listen, firstLogin } = config;
   const readers = new RunReaders({ gatewayUrl, stateFolder, ...deps });
+  const fleets = new FleetHistories(deps.clock);
   const sessions = new Sessions({
     ...deps,
     connect: (key) => connectGateway(gatewayUrl, key),
-    onEnd: (session) => void readers.closeOf(session),
+    onEnd: (session) => {
+      fleets.leave(session);
+      void readers.closeOf(session);
+    },
   });
   const cookie = sessionCookie(origins, listen.port);
-  const sessionOf = (request: FastifyRequest) =>
-    sessions.find(cookieIn(request, cookie.name), originOf(request));
+  const sessionOf = async (request: FastifyRequest) => {
+    const session = await sessions.find(cookieIn(request, cookie.name), originOf(request));
+    fleets.follow(session);
+    return session;
+  };
   const app = createApp(deps.log);
   guardRequests(app, origins);
   compressAnswers(app);
@@ -51,6 +60,7 @@ export function createConsoleServer(config: ConsoleConfig, deps: ConsoleDeps): C
   app.get(healthPath, (): ConsoleHealth => ({ status: 'ok', pid: thisProcess.pid }));
   sessionRoutes(app, { sessions, cookie, firstLogin, ...deps });
   runRoutes(app, { sessionOf, readers });
+  fleetRoutes(app, { sessionOf, fleets });
   rolloutRoutes(app, { sessionOf, readers, readTexts: textReader(config.kept) });
   return {
     listen: async () => {
@@ -59,6 +69,7 @@ export function createConsoleServer(config: ConsoleConfig, deps: ConsoleDeps): C
     },
     close: async () => {
       await app.close();
+      fleets.close();
       sessions.close();
       await readers.closeAll();
     },

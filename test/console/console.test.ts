@@ -114,6 +114,15 @@ test('a rollout and itself have no place where they part', async () => {
   expect(await page.getByText('different ways').count()).toBe(0);
 });
 
+test('the fleet page has a history that does not begin with the page', async () => {
+  const other = await openPage(browser, site.url);
+  await other.page.goto(`${site.url}/fleet`);
+  await other.page.getByRole('img', { name: /^Sandboxes: 12 in use, 4 ready, 4 starting/ }).waitFor();
+  await other.page.getByRole('button', { name: '24 h' }).click();
+  await other.page.getByRole('img', { name: /^Waiting rollouts: 2 waiting/ }).waitFor();
+  await other.context.close();
+});
+
 test('a run without rollouts and a filter without a match say so', async () => {
   await page.goto(`${site.url}/runs/empty`);
   await page.getByText('have no rollout of this run').waitFor();

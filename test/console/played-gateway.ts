@@ -101,7 +101,7 @@ const reportOf = (run: string) => ({
   fleet_idle_share: null,
 });
 
-const madeFleet: FleetAnswer = {
+export const madeFleet: FleetAnswer = {
   fleet: 'made',
   age_ms: 100,
   next_in_ms: 900,

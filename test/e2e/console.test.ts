@@ -10,6 +10,7 @@ import { CallTextsAnswer, ConsoleRolloutAnswer } from '#src/protocol/console/rol
 import { RunAnswer, SearchAnswer } from '#src/protocol/console/run.ts';
 import { RunsAnswer } from '#src/protocol/console/runs.ts';
 import { SessionAnswer } from '#src/protocol/console/session.ts';
+import { FleetHistoryAnswer } from '#src/protocol/console/fleet.ts';
 import { FleetAnswer } from '#src/protocol/native/fleet.ts';
 import { type ConsoleOfTest, startConsole } from '../support/console.ts';
 import { type Faces, facesOf } from '../support/faces.ts';
@@ -95,7 +96,8 @@ const logIn = async () => expect((await site.logIn({ key: world.fleet.apiKey }))
 const runPath = '/api/runs/development';
 
 test('without a session every address of data refuses, and a cookie of another makes no difference', async () => {
-  for (const path of ['/api/session', '/api/runs', runPath, '/api/fleet', `${runPath}/rollouts/here-0`]) {
+  const fleet = ['/api/fleet', '/api/fleet/history'];
+  for (const path of ['/api/session', '/api/runs', runPath, ...fleet, `${runPath}/rollouts/here-0`]) {
     expect((await site.send(path)).status).toBe(401);
     expect((await site.send(path, { headers: { cookie: 'corral-1=x' } })).status).toBe(401);
   }
@@ -174,6 +176,9 @@ test('the runs of the tenant and the fleet are what the gateway has', async () =
   const { runs } = await site.read('/api/runs', RunsAnswer);
   expect(runs).toMatchObject([{ run: 'development', rollouts: 4, scored: 4, mean: 0.5 }]);
   expect((await site.read('/api/fleet', FleetAnswer)).sees).toBe('all tenants');
+  const history = await site.read('/api/fleet/history?minutes=60', FleetHistoryAnswer);
+  expect(history.at_ms.length).toBeGreaterThan(0);
+  expect((await site.send('/api/fleet/history?minutes=1h')).status).toBe(400);
 });
 
 test('a key of another tenant sees nothing of it, on any address', async () => {

@@ -355,6 +355,8 @@ export const rooms: readonly Room[] = [
       'src/',
       'infra/',
       'test/support/',
+      // Made runs, and a browser that is logged in.
+      'test/console/',
       'services/sandboxd/',
       'services/node/',
       'services/controller/config.ts',

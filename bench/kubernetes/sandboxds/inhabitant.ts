@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { tmpdir } from 'node:os';
 import { Journal, type StartCall } from '#services/sandboxd/calls/journal.ts';
 import { nothingCaptured } from '#services/sandboxd/command/capture.ts';
 import { readConfig } from '#services/sandboxd/config.ts';
@@ -19,16 +20,17 @@ const journalLimits = { bytes: 8 * 1024 * 1024, waiting: 256, calls: 4096 };
 
 /**
  * sandboxd itself, with its own identity, boot id, token, binding and journal, but without a machine: nothing is run. A
- * command's output is the sandbox's id, and the no-op of a start has always worked. What processes cost is the sandboxes'
+ * command's output is the sandbox's id, made longer if it is to be, and the no-op of a start has always worked. What processes cost is the sandboxes'
  * CPU, and these have none.
  */
-export function createInhabitant({ uid, env }: Resident): Inhabitant {
+export function createInhabitant({ uid, env }: Resident, outputBytes = 0): Inhabitant {
   // Nobody else's processes may be touched: with one id sandboxd only ever ends those that it started.
-  const config = readConfig({ ...env, CORRAL_USERS: 'single-user' }, 0, '/');
+  // No command runs, but a rollout is only bound where its working directory is.
+  const config = readConfig({ ...env, CORRAL_USERS: 'single-user', CORRAL_WORKSPACE: tmpdir() }, 0, '/');
   const boot = randomBytes(12).toString('hex');
   const daemon = {
     ...createDaemon(config, env, boot, { end: () => {}, rehearse: () => Promise.resolve() }),
-    journal: new Journal(journalLimits, whoAmI(config.sandbox), () => performance.now()),
+    journal: new Journal(journalLimits, whoAmI(config.sandbox, outputBytes), () => performance.now()),
   };
   const server = createHttpServer(daemon);
   return {
@@ -42,11 +44,15 @@ export function createInhabitant({ uid, env }: Resident): Inhabitant {
 }
 
 const whoAmI =
-  (sandbox: string): StartCall =>
+  (sandbox: string, outputBytes: number): StartCall =>
   async (callId) => {
-    const text = Buffer.from(`${sandbox}\n`);
+    const text = Buffer.from(`${sandbox}\n`.padEnd(outputBytes, fillOf(callId)));
     const stdout = { head: text, tail: Buffer.alloc(0), totalBytes: text.length };
     return { callId, ending: { kind: 'exited', exitCode: 0 }, stdout, stderr: nothingCaptured, evidence };
   };
+
+/** Other text for each call, as commands print it: what compresses to nothing would cost a store nothing. */
+const fillOf = (callId: string): string =>
+  Array.from({ length: 40 }, (_, line) => `src/${callId}/file-${(line * 7919) % 101}.ts:${line}\n`).join('');
 
 const evidence = { durationMs: 1, outOfMemoryKills: null, escapedProcesses: 0, backgroundProcesses: 0 };

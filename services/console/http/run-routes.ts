@@ -4,7 +4,6 @@ import { Failure } from '#src/failure/failure.ts';
 import { idRule, isIdText } from '#src/model/ids.ts';
 import { RunAnswer, SearchAnswer } from '#src/protocol/console/run.ts';
 import { RunsAnswer } from '#src/protocol/console/runs.ts';
-import { FleetAnswer } from '#src/protocol/native/fleet.ts';
 import type { RunView } from '#src/reports/digest/view.ts';
 import { listRuns } from '../list-runs.ts';
 import type { RunReader } from '../run-reader.ts';
@@ -62,10 +61,6 @@ export function runRoutes(app: App, { sessionOf, readers }: ReadingDeps): void {
       const reader: RunReader = await readers.of(await sessionOf(request), idIn(request.params.run));
       return searchCommands(await reader.view(), request.query.q);
     },
-  );
-
-  app.get('/api/fleet', { schema: { response: { 200: FleetAnswer } } }, async (request) =>
-    (await sessionOf(request)).gateway.ask('/v1/fleet', FleetAnswer),
   );
 }
 
