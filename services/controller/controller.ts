@@ -1,3 +1,4 @@
+import { answerUnsettled } from '#src/calls/tell-settled.ts';
 import { settleOverdueCalls } from '#src/calls/settle-overdue.ts';
 import { expireRollouts, releaseLapsedRuns, takeBackGrants } from '#src/lifecycle/expiry.ts';
 import { createLabeller } from '#src/lifecycle/labels.ts';
@@ -6,6 +7,7 @@ import { KnownSandboxes } from '#src/pool/known-sandboxes.ts';
 import { SandboxAccount } from '#src/pool/sandbox-account.ts';
 import type { ProviderEvent } from '#src/ports/sandbox-provider.ts';
 import { createRecheck, recover } from '#src/recovery/recover.ts';
+import { errorFields } from '#src/platform/logging.ts';
 import { Witness } from '#src/recovery/witness.ts';
 import { createLaunching } from './launch-loops.ts';
 import { createLoops, type Loops } from './loops.ts';
@@ -100,6 +102,9 @@ function createExpiry(
 ): void {
   loops.run('expire', dueMs, () => expireRollouts(ports));
   loops.run('overdue calls', overdueCallsMs, () => settleOverdueCalls(ports));
+  const onTrouble = (thrown: unknown) =>
+    ports.log.warn('a sandbox was not told which of its calls are settled', errorFields(thrown));
+  answerUnsettled({ ...ports, onTrouble });
   loops.run('grants', dueMs, () => takeBackGrants(ports));
   loops.run('runs', runsMs, () => releaseLapsedRuns(ports));
   const hardEndMs: typeof book.hardEndMs = (rollout) => book.hardEndMs(rollout);

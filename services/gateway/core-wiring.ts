@@ -1,6 +1,7 @@
 import canonicalize from 'canonicalize';
 import { attachToCall, recordedCall } from '#src/calls/attach.ts';
 import type { CallResult } from '#src/calls/work.ts';
+import { answerUnsettled } from '#src/calls/tell-settled.ts';
 import { DependencyProbes } from '#src/calls/probe-dependencies.ts';
 import { Confirmations } from '#src/calls/confirmations.ts';
 import { SetupRoom } from '#src/calls/setup-copy.ts';
@@ -99,8 +100,10 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
   const ongoingGrades = new Ongoing<Grade>(clock);
   const probes = new DependencyProbes({ dependencies, probe: world.probe, clock, onTrouble });
   const confirmations = new Confirmations({ link, clock, onTrouble });
+  answerUnsettled({ calls, link, onTrouble });
   const stopping = new AbortController();
-  const contact = keepContact({ lifecycle, clock, onTrouble }, stopping.signal);
+  const older = { isHere: true };
+  const contact = keepContact({ lifecycle, clock, onTrouble, older }, stopping.signal);
 
   const environments = new PinnedEnvironments(catalog, claims, published);
   const rolloutCache = new RolloutCache();
@@ -131,6 +134,7 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
     followBudget: new FollowBudget(clock),
     stdinPlaces: new StdinPlaces(clock),
     confirmations,
+    storesAnswers: () => older.isHere,
     setupRoom: new SetupRoom(setupCopyBytes),
     dependencies,
     probes,
@@ -241,14 +245,21 @@ function counted(judge: Judge, work: WorkMetrics): Judge {
 /** A fifth of the silence that fleet state takes for an outage: one word may be late or lost. */
 const contactMs = 1_000;
 
-type ContactDeps = Pick<GatewayWorld, 'lifecycle' | 'clock' | 'onTrouble'>;
+type ContactDeps = Pick<GatewayWorld, 'lifecycle' | 'clock' | 'onTrouble'> & {
+  /** Whether gateways of the previous release may answer repeats. */
+  readonly older: { isHere: boolean };
+};
 
 /** Says that callers can be heard. Nothing is told of one that fails: whoever needs fleet state tells of it. */
-function keepContact({ lifecycle, clock, onTrouble }: ContactDeps, signal: AbortSignal): Promise<void> {
+function keepContact(
+  { lifecycle, clock, onTrouble, older }: ContactDeps,
+  signal: AbortSignal,
+): Promise<void> {
   let heardAtMs = clock.monotonicMs();
   return every({ intervalMs: contactMs, clock, signal, onError: onTrouble }, async () => {
     await lifecycle.keepContact(clock.monotonicMs() - heardAtMs);
     heardAtMs = clock.monotonicMs();
+    older.isHere = await lifecycle.mayOlderAnswer();
   }).done;
 }
 

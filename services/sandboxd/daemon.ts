@@ -1,12 +1,13 @@
 import {
   type Identity,
   maxCallsOfLife,
+  mostAnsweredBytes,
   maxOutputBytes,
   protocolVersion,
 } from '#src/protocol/sandboxd/wire.ts';
 import { Binding } from './binding.ts';
 import { Journal } from './calls/journal.ts';
-import { Outputs } from './calls/answer.ts';
+import { Outputs, reservedBytes } from './calls/answer.ts';
 import { BackgroundTime, momentNow } from './calls/background-time.ts';
 import { NodeBetweenCalls, nodeLook } from './calls/node-watch.ts';
 import { SharedLimits } from './calls/shared-limits.ts';
@@ -20,9 +21,13 @@ import { hasLife, sweepAll } from './processes/sweep.ts';
 import { Uploads } from './uploads.ts';
 import { isolationOf } from './users.ts';
 
+/** Trainers repeat their last calls, of which this many may have been made at once. */
+const lastKept = 16;
+
 const journalLimits = {
-  /** 64 answers of the usual 64 KiB a stream. A gateway leaves at most 1 MiB unconfirmed, and that for a second. */
-  bytes: 8 * 1024 * 1024,
+  /** 64 answers of the usual 64 KiB a stream, beside the latest answers, however large they are. */
+  bytes: 8 * 1024 * 1024 + lastKept * reservedBytes({ keepBytes: mostAnsweredBytes }),
+  lastKept,
   /** A rollout's parallel calls are a handful; more is a caller gone wrong. */
   waiting: 256,
   /** Ids and digests of that many cost about 2 MB; a rollout's budget is some dozens of calls. */

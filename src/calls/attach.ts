@@ -12,7 +12,7 @@ import type { Deadline } from '../waiting/deadline.ts';
 import { type Ask, type CallResult, secondRunOf, type Tracked } from './work.ts';
 import { awaitOngoing, type CarryOutDeps } from './run-call.ts';
 import { trackedCall } from './plan-call.ts';
-import { answerFrom } from './settling.ts';
+import { answerAgain } from './answer-again.ts';
 
 export type AttachDeps = CarryOutDeps & { readonly link: Pick<SandboxLink, 'attach' | 'cancel' | 'output'> };
 
@@ -29,7 +29,7 @@ export async function attachToCall(
 ): Promise<CallResult> {
   const { call, tool } = summary;
   const work = trackedCall(known, call, tool, digest, setup);
-  if (repeated !== null) return answerFrom(work, { summary, repeated });
+  if (repeated !== null) return answerAgain(deps, work, { summary, repeated });
   const target = targetOf(rollout);
   const timeoutMs = knownTimeoutMs(work);
   const attachTo =

@@ -27,8 +27,8 @@ export type ExchangeDeps = RetryDeps & {
 
 /**
  * How the exchange ended. `settled_elsewhere`: another gateway stored the answer, or the loss was recorded. `forgotten`:
- * it was stored and confirmed, and fleet state has it as running: Redis forgot the answer. A confirmation follows the
- * storing, so the journal's word and a later look there cannot cross. `unsent`: not by us, who never had a
+ * it was settled and evicted, and fleet state has it as running: Redis forgot the answer. The journal hears of it after the
+ * settling, so its word and a later look there cannot cross. `unsent`: not by us, who never had a
  * connection. `calls_used_up`: the sandbox has had as many calls as it takes, and this one was not among them.
  */
 export type Exchanged =
@@ -156,9 +156,17 @@ async function knownSoFar(
   const recorded = await orNull(() => deps.calls.lookup(running.work.key, running.work.call));
   if (recorded === null) return (await livesElsewhere(deps, running)) ? 'elsewhere' : null;
   const { summary, repeated } = recorded;
+  // Another gateway has settled it, and the sandbox that is asked has its answer, as long as it keeps that.
+  if (repeated?.kind === 'in_journal') return wasConfirmed(error) ? expired(summary) : null;
   if (repeated !== null) return { kind: 'settled_elsewhere', summary, repeated };
   return wasConfirmed(error) ? { kind: 'forgotten' } : null;
 }
+
+const expired = (summary: CallSummary): Exchanged => ({
+  kind: 'settled_elsewhere',
+  summary,
+  repeated: { kind: 'answer_expired' },
+});
 
 /**
  * A Redis that failed over may have forgotten the call and given its rollout another sandbox. Then nobody will say of

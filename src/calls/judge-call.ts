@@ -15,7 +15,7 @@ import type { ModelFailure } from '../model/outcome.ts';
 
 /**
  * Whose doing a call's end was, decided purely. What a call gives if its rollout was discarded first: `answerFrom` in
- * settling.ts. There is an answer: `judgeAnswer`. There is none: `settlementOfUnknown`, and
+ * settling.ts. There is an answer: `judgeAnswer`; a repeat gets it by `word-again.ts`. There is none: `settlementOfUnknown`, and
  * `settlementOfForgotten`. It never ran, or was broken off, by the model's own doing: `refusedResult`, `brokenResult`; these are
  * answers like every other, in the environment's words, so that the model learns by them and nothing is discarded for them.
  */
@@ -25,6 +25,8 @@ export type Judged = {
   readonly settlement: Settlement;
   /** Null where the answer is no answer: an infrastructure failure. */
   readonly result: Result | null;
+  /** Its sandbox keeps the answer, and fleet state does not. */
+  readonly inJournal?: boolean;
   /** What probes said of a call that reported a failed backend; absent: it reported none. */
   readonly backend?: BackendWord;
 };
@@ -191,7 +193,8 @@ function ranAs(answer: CallAnswer) {
   };
 }
 
-function resultOf({ work, rollout }: JudgedCall, answer: CallAnswer): Result {
+/** What an answer says of a run, in the words of its environment. */
+export function resultOf({ work, rollout }: JudgedCall, answer: CallAnswer): Result {
   const { ending, stdout, stderr, base64, evidence, kept } = answer;
   const keepTexts = work.keepStreams && base64 === undefined;
   const { texts, limits } = work.environment;
@@ -281,10 +284,10 @@ export function cancelledUnbegun(work: Tracked): Judged {
   return { settlement: { ...refusedSettlement(work, result), onlyNew: true }, result };
 }
 
-function withoutRun(
+export function withoutRun(
   work: Tracked,
   outcome: Result['outcome'],
-  code: ModelFailure | null,
+  code: string | null,
   output: string,
 ): Result {
   return {

@@ -61,9 +61,9 @@ function afterRefusal(refused: Extract<LinkTrouble, { kind: 'refused' }>): NextS
   if (refused.code === 'not_bound' || refused.code === 'bound_elsewhere')
     return { kind: 'lose', cause: 'pod_replaced', evidence: saidBySandbox };
   if (refused.code === 'expired') return { kind: 'lose', cause: 'expired', evidence: saidBySandbox };
-  // Its bytes were confirmed as stored, so the answer is in fleet state: the next look there finds it.
+  // It is settled, so how it ended is in fleet state: the next look there finds it.
   if (refused.code === 'answer_confirmed') return { kind: 'again', reached: true };
-  // Nothing ran; there is room again when answers are confirmed.
+  // Nothing ran; there is room again when others have ended.
   if (refused.code === 'journal_full') return { kind: 'again', reached: false };
   // It is not gone: our own key is wrong, and whoever has the right one may be asked next.
   if (refused.code === 'unauthorized') return { kind: 'again', reached: false };

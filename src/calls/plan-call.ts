@@ -8,7 +8,12 @@ import { keepsCalls } from '../model/grader-leaves.ts';
 import type { Written } from '../model/written.ts';
 import { longestCommandMs } from '../protocol/native/calls.ts';
 import type { KeptText } from '../ports/fleet/calls.ts';
-import { type CallRequest, type Content, maxKeptBytes } from '../protocol/sandboxd/wire.ts';
+import {
+  type CallRequest,
+  type Content,
+  maxKeptBytes,
+  mostAnsweredBytes,
+} from '../protocol/sandboxd/wire.ts';
 import { actionOf } from '../tools/action.ts';
 import { type Arguments, argumentsOf, checkArguments, callDigest } from '../tools/arguments.ts';
 import { fillText } from '../tools/render-output.ts';
@@ -23,8 +28,6 @@ function longestOnFace(face: Face, { longestRftCommandMs }: CommandBounds): numb
   return face === 'rft' ? longestRftCommandMs : longestCommandMs;
 }
 const defaultCommandMs = 120_000;
-/** Of each stream: fleet state keeps the answers of a rollout's last sixteen calls. */
-const mostAnsweredBytes = 262_144;
 /** Of what was asked for, in the event log. */
 const commandCharacters = 200;
 /** The longest name that a tool may have; what the model made up is cut to it wherever it is kept or told. */
@@ -134,7 +137,7 @@ export function planExec(rollout: ResolvedRollout, asked: Exec, timings: Command
   };
 }
 
-/** An answer, and so fleet state, carries at most the first of these; what is more stays in the sandbox. */
+/** An answer carries at most the first of these; what is more stays beside it in the sandbox. */
 function outputKept(bytes: number | undefined): Partial<Pick<CallRequest, 'keepBytes' | 'outputBytes'>> {
   if (bytes === undefined) return {};
   return bytes <= mostAnsweredBytes

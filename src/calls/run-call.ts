@@ -1,7 +1,7 @@
 import { refusal } from '../claiming/refusal.ts';
-import { targetOf } from '../claiming/target.ts';
+import { hasIdsApart, targetOf } from '../claiming/target.ts';
 import type { Timings } from '../model/timings.ts';
-import type { CallSummary } from '../ports/fleet/records.ts';
+import type { CallSummary, RolloutRecord } from '../ports/fleet/records.ts';
 import type { SandboxLink } from '../ports/sandbox-link.ts';
 import { type AdmissionDeps, admitOrObtain, type AdmittedCall, removeSender } from './admission.ts';
 import {
@@ -21,7 +21,8 @@ import {
   brokenResult,
   refusedResult,
 } from './judge-call.ts';
-import { answerExpired, answerFrom, settle, settleRefused, type SettlingDeps } from './settling.ts';
+import { answerAgain, type AnswerAgainDeps, lastRun, settleRefused } from './answer-again.ts';
+import { settle, type SettlingDeps } from './settling.ts';
 import { Deadline } from '../waiting/deadline.ts';
 import type { CallId } from '../model/ids.ts';
 import type { CallStore } from '../ports/fleet/calls.ts';
@@ -36,21 +37,26 @@ import { type HeedDeps, type Heeded, heedDependency } from './heed-dependency.ts
 import type { DependencyProbes } from './probe-dependencies.ts';
 import { longestPauseMs, startBound, type StartBoundDeps } from './start-bound.ts';
 import type { Joined, Ongoing } from '../waiting/ongoing.ts';
+import { wordedAgain } from './word-again.ts';
 
 /** What it takes to bring a call that was sent to its end. */
 export type CarryOutDeps = HeedDeps &
-  SettlingDeps & {
+  SettlingDeps &
+  AnswerAgainDeps & {
+    readonly link: Pick<SandboxLink, 'attach' | 'settled'>;
     readonly probes: Pick<DependencyProbes, 'during'>;
     readonly calls: Pick<CallStore, 'unsent'>;
     readonly ongoing: Ongoing<CallResult>;
     readonly confirmations: Pick<Confirmations, 'add'>;
     readonly work: Pick<WorkMetrics, 'callAnswered'>;
     readonly timings: Pick<Timings, 'settleGraceMs'>;
+    /** Whether fleet state must have answers, too, because gateways of the previous release look for them nowhere else. */
+    readonly storesAnswers: () => boolean;
   };
 
 export type RunCallDeps = AdmissionDeps &
   CarryOutDeps &
-  StartBoundDeps & { readonly link: Pick<SandboxLink, 'call'> };
+  StartBoundDeps & { readonly link: Pick<SandboxLink, 'call' | 'attach' | 'settled'> };
 
 /**
  * A tool call from request to answer:
@@ -96,9 +102,10 @@ async function admitAndSend(
   const waitedMs = Math.round(deps.clock.monotonicMs() - startedMs);
   switch (admitted.kind) {
     case 'settled':
-      return known(answerFrom(work, { summary: admitted.summary, repeated: admitted }));
+    case 'in_journal':
+    case 'output_gone':
     case 'answer_expired':
-      throw answerExpired(admitted.summary);
+      return known(await answerAgain(deps, work, { summary: admitted.summary, repeated: admitted }));
     case 'conflict':
       throw callConflict(work.call);
     case 'refused':
@@ -191,15 +198,14 @@ async function carryOut(deps: CarryOutDeps, running: Running): Promise<CallResul
   const beganMs = deps.clock.monotonicMs();
   const deadline = Deadline.in(deps.clock, running.timeoutMs + deps.timings.settleGraceMs);
   const sent = await exchange(deps, running, deadline);
-  const exchanged: Heeded =
-    sent.kind === 'answered' ? await heedDependency(deps, running, sent.answer) : sent;
+  const exchanged: Heeded = sent.kind === 'answered' ? await heed(deps, running, sent.answer) : sent;
   switch (exchanged.kind) {
     case 'settled_elsewhere':
       if (wentDown(running.work, exchanged.summary)) {
         deps.record(lostCommandEvent(running.work, deps.clock.nowMs()));
         keepCallText(deps, running.work, null);
       }
-      return answerFrom(running.work, exchanged);
+      return answerAgain(deps, running.work, exchanged);
     case 'unknown':
       return settleWithoutAnswer(deps, running, settlementOfUnknown(running.work, exchanged));
     case 'unsent':
@@ -211,6 +217,13 @@ async function carryOut(deps: CarryOutDeps, running: Running): Promise<CallResul
     case 'answered':
       return settleAnswer(deps, running, exchanged, beganMs);
   }
+}
+
+/** What was settled with an answer, and Redis has forgotten, is not judged again: probes could not say now what they said then. */
+async function heed(deps: CarryOutDeps, running: Running, first: CallAnswer): Promise<Heeded> {
+  if (first.settled !== true || !hasIdsApart(running.rollout)) return heedDependency(deps, running, first);
+  const answer = await lastRun(deps, running, first);
+  return { kind: 'answered', answer, backend: null, runs: [] };
 }
 
 /**
@@ -252,15 +265,30 @@ async function settleAnswer(
   beganMs: number,
 ): Promise<CallResult> {
   const { work, rollout, waitedMs } = running;
-  const judged = judgeAnswer(running, answer, backend);
+  const isKept = answer.settled !== undefined && !deps.storesAnswers();
+  const judged = { ...judgeAnswer(running, answer, backend), inJournal: isKept };
   const settled = await settle(deps, work, judged, waitedMs, rollout);
   if (settled.first && running.sender !== null) tellParts(deps, running, answer, beganMs);
   // What tainted stays in the journal: should Redis forget the taint, whoever asks for the answer judges it again.
-  if (judged.result !== null) for (const run of runs) deps.confirmations.add(targetOf(rollout), run, answer);
+  if (judged.result !== null) tellSandbox(deps, rollout, runs, answer);
+  if (settled.first && judged.result !== null) return { ...judged.result, waitedMs, replayed: false };
+  if (settled.repeated.kind === 'in_journal')
+    return { ...wordedAgain(running, settled.summary, answer), replayed: true };
   // If another process stored it first, fleet state may already have dropped it for newer answers. This process still has it.
-  const isAtHand = settled.first || settled.repeated.kind === 'answer_expired';
-  if (isAtHand && judged.result !== null) return { ...judged.result, waitedMs, replayed: !settled.first };
-  return answerFrom(work, settled, !settled.first);
+  if (settled.repeated.kind === 'answer_expired' && judged.result !== null)
+    return { ...judged.result, waitedMs, replayed: true };
+  return answerAgain(deps, work, settled, !settled.first);
+}
+
+function tellSandbox(
+  { link, confirmations }: Pick<CarryOutDeps, 'link' | 'confirmations'>,
+  rollout: RolloutRecord,
+  runs: readonly CallId[],
+  answer: CallAnswer,
+): void {
+  const target = targetOf(rollout);
+  if (answer.settled !== undefined) return link.settled(target, runs);
+  for (const run of runs) confirmations.add(target, run, answer);
 }
 
 /** Of a call that was only attached to nobody here knows how long it took. */
@@ -281,5 +309,5 @@ async function settleWithoutAnswer(
   settlement: Judged['settlement'],
 ): Promise<CallResult> {
   const settled = await settle(deps, work, { settlement, result: null }, waitedMs, rollout);
-  return answerFrom(work, settled);
+  return answerAgain(deps, work, settled);
 }

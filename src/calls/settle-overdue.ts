@@ -1,5 +1,5 @@
 import { LinkError, type SandboxLink } from '../ports/sandbox-link.ts';
-import { targetOf } from '../claiming/target.ts';
+import { hasIdsApart, targetOf } from '../claiming/target.ts';
 import { undisturbed } from '../claiming/undisturbed.ts';
 import { repeatedClaim } from '../claiming/claim-request.ts';
 import { type CallId, isIdText } from '../model/ids.ts';
@@ -26,7 +26,7 @@ import { believedStep } from './next-step.ts';
 export type OverdueTools = Omit<SettlingDeps & AskProbesDeps, 'calls'> & {
   readonly calls: Pick<CallStore, 'overdue' | 'withdraw' | 'settle' | 'lookup'>;
   readonly lifecycle: Pick<LifecycleStore, 'lose'>;
-  readonly link: Pick<SandboxLink, 'attach' | 'confirm'>;
+  readonly link: Pick<SandboxLink, 'attach' | 'confirm' | 'settled'>;
   readonly environments: Pick<EnvironmentStore, 'load'>;
   readonly timings: Pick<Timings, 'overdueCallMs' | 'overdueAgainMs'>;
   readonly log: Log;
@@ -143,6 +143,9 @@ async function act(
   }
 }
 
+/** Redis has forgotten that it was settled with an answer. That is not judged again: probes could not say now what they said then. */
+const settledWord = { kind: 'good' } as const;
+
 type Heard = Pick<Extract<Heeded, { kind: 'answered' }>, 'answer' | 'backend' | 'runs'>;
 
 /**
@@ -157,8 +160,11 @@ async function heedOverdue(
 ): Promise<Heard | 'running'> {
   const { call, dependency } = work;
   const once = { answer: first, backend: null, runs: [call] };
+  const isSettled = first.settled === true && hasIdsApart(rollout);
   if (dependency === null || !reportsFailure(dependency, first)) return once;
-  const backend = await askProbes(tools, work, { dependency, answer: first }, 'now');
+  const backend = isSettled
+    ? settledWord
+    : await askProbes(tools, work, { dependency, answer: first }, 'now');
   if (backend.kind !== 'good' || !dependency.idempotent) return { ...once, backend };
   const second = await askJournal(tools, rollout, secondRunOf(call));
   if (second.kind === 'running') return 'running';
@@ -176,7 +182,9 @@ async function settleAnswered(
 ): Promise<OverdueEnd> {
   const judged = judgeAnswer({ work, rollout: overdue.rollout }, answer, backend);
   const end = await settleAs(tools, overdue, work, judged);
-  if (judged.result !== null) await confirm(tools, overdue.rollout, runs);
+  if (judged.result === null) return end;
+  if (answer.settled === undefined) await confirm(tools, overdue.rollout, runs);
+  else tools.link.settled(targetOf(overdue.rollout), runs);
   return end;
 }
 
@@ -190,7 +198,7 @@ async function settleAs(
   return 'settled';
 }
 
-/** Room in the journal; one that is lost is freed with its sandbox. */
+/** For a sandboxd of the previous release; one that is lost is freed with its sandbox. */
 async function confirm(
   { link }: OverdueTools,
   rollout: RolloutRecord,

@@ -8,8 +8,9 @@ import type { CallSummary, RolloutRecord } from '../ports/fleet/records.ts';
 import { keepsCalls } from '../model/grader-leaves.ts';
 import { type CallTexts, keepCallText } from './keep-call-text.ts';
 import { keptOutput } from './kept-texts.ts';
-import { callConflict, type CallResult, type StoredResult, type Tracked } from './work.ts';
-import { type Judged, type Result, brokenWhileRunning, refusedSettlement } from './judge-call.ts';
+import type { CallResult, StoredResult, Tracked } from './work.ts';
+import { outputGone } from './word-again.ts';
+import { type Judged, brokenWhileRunning } from './judge-call.ts';
 import { blameOf } from '../failure/codes.ts';
 
 export type SettlingDeps = RetryDeps & {
@@ -20,7 +21,7 @@ export type SettlingDeps = RetryDeps & {
 };
 
 /**
- * Stored before it is sent. The first to store it also writes the event. What a taint ends with it, the verdict and the other
+ * Stored before it is sent, but for what its sandbox keeps. The first to store it also writes the event. What a taint ends with it, the verdict and the other
  * calls in flight, the store of the wiring writes down behind `settle`: `recordTaints` in lifecycle/record-ends.ts.
  */
 export async function settle(
@@ -30,10 +31,12 @@ export async function settle(
   waitedMs: number,
   rollout: RolloutRecord | null = null,
 ): Promise<SettleReply> {
-  const answer = judged.result === null ? null : JSON.stringify({ ...judged.result, waitedMs });
+  const { result, inJournal = false } = judged;
+  const answer = result === null || inJournal ? null : JSON.stringify({ ...result, waitedMs });
   const ranIn = rollout?.epoch?.sandbox;
   const known = { waitedMs, answer, keyId: work.keyId, ...(ranIn && { ranIn }), ...textsOf(work, judged) };
-  const settlement = { ...judged.settlement, ...known } satisfies Settlement;
+  const kept = result !== null && inJournal ? ({ inJournal } as const) : {};
+  const settlement: Settlement = { ...judged.settlement, ...known, ...kept };
   const reply = await retrying(deps, retryPolicies.storedAnswer, () => deps.calls.settle(settlement));
   if (reply.first) {
     deps.record(settledEvent(work, reply.summary, { rollout, settlement, judged }, deps.clock.nowMs()));
@@ -51,20 +54,8 @@ function textsOf(
   return { ...(said && { arguments: said }), ...(result && { output: keptOutput(result.output) }) };
 }
 
-/** The model's own failure, for which nothing ran: an answer like every other. Throws `call_conflict` for a known id with other arguments. */
-export async function settleRefused(deps: SettlingDeps, work: Tracked, result: Result): Promise<CallResult> {
-  const settled = await settle(deps, work, { settlement: refusedSettlement(work, result), result }, 0);
-  // Of a rollout that is long over nobody knows the arguments any more.
-  if (settled.digest !== '' && settled.digest !== work.digest) throw callConflict(work.call);
-  return answerFrom(work, settled, !settled.first);
-}
-
-/** What a settled call gives, whoever settled it. Fleet state decides what that is, and this words it. */
-export function answerFrom(
-  work: Tracked,
-  { summary, repeated }: Pick<SettleReply, 'summary' | 'repeated'>,
-  replayed = true,
-): CallResult {
+/** What a settled call gives without its sandbox. Fleet state decides what that is, and this words it. */
+export function answerFrom(work: Tracked, { summary, repeated }: Known, replayed = true): CallResult {
   switch (repeated.kind) {
     case 'settled':
       return { ...(JSON.parse(repeated.answer) as StoredResult), replayed };
@@ -72,12 +63,16 @@ export function answerFrom(
       const result = brokenWhileRunning(work, repeated.rollout.broken ?? unsaid);
       return { ...result, waitedMs: summary.waitedMs, replayed };
     }
+    case 'output_gone':
+      return { ...outputGone(work, summary), replayed };
     case 'barred':
       throw withoutOutcome(repeated, summary);
     case 'answer_expired':
       throw answerExpired(summary);
   }
 }
+
+type Known = Pick<SettleReply, 'summary'> & { readonly repeated: Exclude<Repeated, { kind: 'in_journal' }> };
 
 /** The failure of a call that has no answer: what bars it, and where it ran. */
 function withoutOutcome(

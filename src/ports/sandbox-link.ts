@@ -114,7 +114,11 @@ export interface SandboxLink {
     waitMs: number,
     signal: AbortSignal,
   ): Promise<CallAnswer | 'running'>;
-  /** The answers of these calls are stored elsewhere. All are confirmed or, when one is not done, none. */
+  /** These calls are settled with their answers. The next request for the rollout tells its sandbox, which may then evict them. */
+  settled(target: SandboxTarget, calls: readonly CallId[]): void;
+  /** Hears of calls whose answers fill a sandbox, and of which it does not know whether they are settled. */
+  onUnsettled(hear: (target: SandboxTarget, calls: readonly string[]) => void): void;
+  /** The same as `settled`, for a sandboxd of the previous release. All are confirmed or, when one is not done, none. */
   confirm(target: SandboxTarget, calls: readonly CallId[], signal: AbortSignal): Promise<void>;
   /** What was kept of a stream beside the answer. Refused as `answer_confirmed` where it is no longer there. */
   output(

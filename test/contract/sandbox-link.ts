@@ -153,7 +153,7 @@ export function describeSandboxLink(name: string, open: () => Promise<LinkUnderT
       expect(await unread('never')).toEqual(refused(404, 'unknown_call'));
       expect(await unread('a')).toEqual(refused(400, 'invalid_request'));
       await link.confirm(target, [callId('streamed')], signal);
-      expect(await read(0)).toEqual([{ end: true }]);
+      expect(await read(0)).toEqual([piece(0, 'aGVsbG8='), { end: true }]);
     });
 
     it('stdin in pieces is taken once, in order, until the command is over', async () => {
@@ -208,20 +208,21 @@ export function describeSandboxLink(name: string, open: () => Promise<LinkUnderT
       expect(await endOf(link.cancel(target, callId('never'), signal))).toEqual(refused(404, 'unknown_call'));
     });
 
-    it('confirmations are all or none, and a confirmed answer is no longer given', async () => {
+    it('an answer says whether it is settled, and is given all the same; confirmations are all or none', async () => {
       await link.call(target, callId('c'), sleeps, 0, signal);
       const tooEarly = link.confirm(target, [callId('a'), callId('c')], signal);
       expect(await endOf(tooEarly)).toEqual(refused(400, 'invalid_request'));
       const unknown = link.confirm(target, [callId('a'), callId('never')], signal);
       expect(await endOf(unknown)).toEqual(refused(404, 'unknown_call'));
-      expect(await link.attach(target, callId('a'), 0, signal)).toMatchObject({ callId: 'a' });
-      await link.confirm(target, [callId('a'), callId('b')], signal);
+      const asked = (call: string) => link.attach(meant('r1'), callId(call), 0, signal);
+      expect(await asked('a')).toMatchObject({ callId: 'a', settled: false });
       await link.confirm(target, [callId('a')], signal);
-      expect(await endOf(link.attach(target, callId('a'), 0, signal))).toEqual(
-        refused(410, 'answer_confirmed'),
-      );
-      const again = link.call(target, callId('a'), prints('hello'), 0, signal);
-      expect(await endOf(again)).toEqual(refused(410, 'answer_confirmed'));
+      await link.confirm(target, [callId('a')], signal);
+      expect(await asked('a')).toMatchObject({ callId: 'a', settled: true });
+      link.settled(meant('r1'), [callId('b'), callId('never')]);
+      expect(await asked('b')).toMatchObject({ callId: 'b', settled: true });
+      const again = link.call(meant('r1'), callId('a'), prints('hello'), 0, signal);
+      expect(await again).toMatchObject({ callId: 'a', settled: true });
     });
 
     it('a sandbox that works for another rollout than is meant takes no call and no file of it', async () => {

@@ -65,6 +65,7 @@ export function createFakeLifecycleStore(): FakeLifecycleStore {
       releasedRuns.push(run);
       return Promise.resolve(leave(limit));
     },
+    mayOlderAnswer: () => Promise.resolve(false),
     keepContact: () => Promise.resolve(0),
   };
 }

@@ -20,7 +20,7 @@ import {
 import type { FileIn, StdinIn } from '#src/ports/sandbox-link.ts';
 
 /** As sandboxd's own. */
-const journalLimits = { bytes: 8 * 1024 * 1024, waiting: 256, calls: 4096 };
+const journalLimits = { bytes: 8 * 1024 * 1024, lastKept: 16, waiting: 256, calls: 4096 };
 
 export type RunCall = (call: string, request: CallRequest) => Promise<CallAnswer>;
 
@@ -108,6 +108,10 @@ export class SandboxLife {
   /** Throws where it is bound to another than who is meant. */
   requireOwner(asker: string): void {
     if (this.#binding.state === 'bound') this.#binding.requireBound(asker);
+  }
+
+  settle(calls: readonly string[]): void {
+    this.#journal.settle(calls);
   }
 
   confirm(calls: readonly string[]): void {
@@ -212,8 +216,9 @@ function captured(text: string) {
   return { head: text, tail: '', totalBytes: Buffer.byteLength(text), cutBytes: 0 };
 }
 
-/** What repeats of a call have in common: all but for how long ago it ended. */
+/** What repeats of a call have in common: all but for how long ago it ended, and whether it is settled by now. */
 export function withoutAge(answer: CallAnswer | 'running'): CallAnswer | 'running' {
   if (answer === 'running') return answer;
-  return { ...answer, evidence: { ...answer.evidence, endedAgoMs: 0 } };
+  const { settled: _, ...same } = answer;
+  return { ...same, evidence: { ...answer.evidence, endedAgoMs: 0 } };
 }

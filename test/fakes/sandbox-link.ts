@@ -51,6 +51,9 @@ export class FakeSandboxLink implements SandboxLink {
   readonly older = new Set<SandboxId>();
   /** The calls of each confirmation, in order. */
   readonly confirmed: string[][] = [];
+  /** Calls that a sandbox has heard to be settled, in order. */
+  readonly told: string[] = [];
+  readonly #hearing: Parameters<SandboxLink['onUnsettled']>[0][] = [];
   /** The listing that a sandbox sends for this turn, null where no policy was. By default, both are as their image. */
   listing: (turn: number | null) => readonly unknown[] = () => [['homes', []], ['end']];
   behaviour: Behaviour = (request) => answering({ stdout: lastArgument(request) });
@@ -68,6 +71,8 @@ export class FakeSandboxLink implements SandboxLink {
       bind: (target, request) => this.bind(target, request),
       call: (target, call, request, waitMs, signal) => this.call(target, call, request, waitMs, signal),
       attach: (target, call, waitMs, signal) => this.attach(target, call, waitMs, signal),
+      settled: (target, calls) => this.settled(target, calls),
+      onUnsettled: (hear) => this.onUnsettled(hear),
       confirm: (target, calls) => this.confirm(target, calls),
       cancel: (target, call) => this.cancel(target, call),
       output: (target) => this.output(target),
@@ -141,14 +146,37 @@ export class FakeSandboxLink implements SandboxLink {
   }
 
   call(target: SandboxTarget, call: string, request: CallRequest, waitMs: number, signal: AbortSignal) {
-    return this.#held('call', target, signal, (life, gone) => {
+    return this.#held('call', target, signal, async (life, gone) => {
       this.received.set(call, performance.now() + (request.startWithinMs ?? Number.POSITIVE_INFINITY));
-      return life.call(call, request, waitMs, gone);
+      return this.#answerOf(target, await life.call(call, request, waitMs, gone));
     });
   }
 
   attach(target: SandboxTarget, call: string, waitMs: number, signal: AbortSignal) {
-    return this.#held('attach', target, signal, (life, gone) => life.attach(call, waitMs, gone));
+    return this.#held('attach', target, signal, async (life, gone) =>
+      this.#answerOf(target, await life.attach(call, waitMs, gone)),
+    );
+  }
+
+  #answerOf({ sandbox }: SandboxTarget, answer: CallAnswer | 'running'): CallAnswer | 'running' {
+    if (answer === 'running' || !this.older.has(sandbox)) return answer;
+    const { settled: _, ...older } = answer;
+    return older;
+  }
+
+  /** At once; a real one hears of it with the next request. */
+  settled({ sandbox }: SandboxTarget, calls: readonly string[]): void {
+    this.told.push(...calls);
+    this.#lives.get(sandbox)?.settle(calls);
+  }
+
+  onUnsettled(hear: Parameters<SandboxLink['onUnsettled']>[0]): void {
+    this.#hearing.push(hear);
+  }
+
+  /** As if one of its answers had named these calls. */
+  asks(target: SandboxTarget, calls: readonly string[]): void {
+    for (const hear of this.#hearing) hear(target, calls);
   }
 
   confirm(target: SandboxTarget, calls: readonly string[]): Promise<void> {

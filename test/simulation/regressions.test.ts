@@ -19,6 +19,14 @@ const regressions: readonly {
     was: 'a rollout that had broken its sandbox was discarded because Redis had lost what its calls said',
   },
   { seed: 5, was: 'wrong arguments under the id of a refused call got its answer, not a conflict' },
+  {
+    seed: 1047,
+    was: 'a rollout that begins again 30 s after Redis lost its silent sandbox was blamed for two lives by a failover that came later',
+  },
+  {
+    seed: 1054,
+    was: 'a call whose second run could not be sent was taken for one that was never sent',
+  },
   { seed: 2914, was: 'a grader was not told a call that a promoted replica had missed in a silent sandbox' },
   {
     seed: 13,

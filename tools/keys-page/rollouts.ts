@@ -157,7 +157,7 @@ export const rolloutsKeys = {
   answers: {
     rest: '*rollout*',
     type: 'hash',
-    what: 'call id → full answer',
+    what: 'call id → full answer, if no sandbox keeps it: of calls that ran nothing or in a sandbox of the previous release; of all calls while `older-heard` is there',
     life: '40 min after the close',
     bound: '16',
   },

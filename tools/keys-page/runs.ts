@@ -195,6 +195,12 @@ export const gatewaysKeys = {
     life: 'until they have spoken; 2 min',
     bound: 'rollouts that end while a request is in hand',
   },
+  olderHeard: {
+    type: 'string',
+    what: 'when a gateway of the previous release was last heard: while it is there, answers are stored here, too',
+    life: 'a day',
+    bound: '1',
+  },
 } as const satisfies KeySection;
 
 export const presenceKeys = {

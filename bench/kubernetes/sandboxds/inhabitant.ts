@@ -16,7 +16,7 @@ export type Inhabitant = {
 };
 
 /** More than any rollout of a benchmark asks of one life. */
-const journalLimits = { bytes: 8 * 1024 * 1024, waiting: 256, calls: 4096 };
+const journalLimits = { bytes: 8 * 1024 * 1024, lastKept: 16, waiting: 256, calls: 4096 };
 
 /**
  * sandboxd itself, with its own identity, boot id, token, binding and journal, but without a machine: nothing is run. A

@@ -29,8 +29,8 @@ export function answerBytes({ stdout, stderr }: RawAnswer): number {
 }
 
 /** The most that the answer of a call can cost. */
-export function reservedBytes(request: CallRequest): number {
-  return 2 * request.keepBytes + overheadBytes;
+export function reservedBytes({ keepBytes }: Pick<CallRequest, 'keepBytes'>): number {
+  return 2 * keepBytes + overheadBytes;
 }
 
 /** The same every time, field by field, but for how long ago the call ended. */

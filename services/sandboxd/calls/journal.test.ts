@@ -6,7 +6,7 @@ import { cancelledAnswer, type RawAnswer } from './answer.ts';
 import { awaitAnswer, Journal, type StartCall } from './journal.ts';
 
 const never = new AbortController().signal;
-const roomy = { bytes: 1_000_000, waiting: 10, calls: 100 };
+const roomy = { bytes: 1_000_000, lastKept: 0, waiting: 10, calls: 100 };
 const refusal = (code: string) => expect.objectContaining({ code });
 
 function request(digest = 'd', keepBytes = 1000): CallRequest {
@@ -18,6 +18,9 @@ const within = (startWithinMs?: number): CallRequest => ({
   ...request('d', 3900),
   ...(startWithinMs !== undefined && { startWithinMs }),
 });
+
+/** It reserves 9,024 bytes and keeps 5,024. */
+const large = () => request('d', 4000);
 
 function answerOf(callId: string, keptBytes = 0): RawAnswer {
   const stdout = { head: Buffer.alloc(keptBytes, 'x'), tail: Buffer.alloc(0), totalBytes: keptBytes };
@@ -68,7 +71,7 @@ describe('Journal', () => {
     journal.receive('c', request('one'));
     expect(() => journal.receive('c', request('two'))).toThrow(refusal('call_conflict'));
     await finish('c');
-    journal.confirm(['c']);
+    journal.settle(['c']);
     expect(() => journal.receive('c', request('two'))).toThrow(refusal('call_conflict'));
   });
 
@@ -84,35 +87,93 @@ describe('Journal', () => {
     expect(entry.state).toBe('done');
   });
 
-  it('forgets the bytes of a confirmed answer and says so to a late repeat', async () => {
+  it('keeps the answer of a settled call, says that it is settled, and refuses none of it to a repeat', async () => {
     const { journal, finish } = journalOf();
     journal.receive('c', request());
-    expect(() => journal.confirm(['c'])).toThrow(refusal('invalid_request'));
+    journal.settle(['c', 'unknown']);
     await finish('c', 10);
-    journal.confirm(['c']);
-    journal.confirm(['c']);
-    expect(() => journal.receive('c', request())).toThrow(refusal('answer_confirmed'));
-    expect(() => journal.find('c')).toThrow(refusal('answer_confirmed'));
+    expect(journal.find('c').decoded()).toMatchObject({ settled: false });
+    journal.settle(['c']);
+    journal.settle(['c']);
+    expect(journal.receive('c', request()).decoded()).toMatchObject({ settled: true, callId: 'c' });
     expect(journal.list()).toEqual([{ callId: 'c', state: 'confirmed', digest: 'd', label: '' }]);
   });
 
-  it('confirms none of several when one of them still runs', async () => {
+  it('takes confirmations of the previous release for settled, and none of several when one of them still runs', async () => {
     const { journal, finish } = journalOf();
     for (const callId of ['a', 'b']) journal.receive(callId, request());
     await finish('a');
     expect(() => journal.confirm(['a', 'b'])).toThrow(refusal('invalid_request'));
     expect(() => journal.confirm(['a', 'x'])).toThrow(refusal('unknown_call'));
-    expect(journal.find('a').state).toBe('done');
+    expect(journal.find('a').settled).toBe(false);
+    journal.confirm(['a']);
+    expect(journal.find('a').settled).toBe(true);
   });
 
-  it('frees the room of an answer once, however often it is confirmed', async () => {
-    const { journal, started, finish } = journalOf({ ...roomy, bytes: 10_000 });
-    journal.receive('a', request('d', 4000));
-    await finish('a', 4000);
-    journal.confirm(['a', 'a']);
-    journal.confirm(['a']);
-    for (const callId of ['b', 'c']) journal.receive(callId, request('d', 4000));
-    expect(started).toEqual(['a', 'b']);
+  describe('of answers that fill its room', () => {
+    const room = { ...roomy, bytes: 20_000 };
+
+    it('evicts settled ones, the oldest first, as many as it takes, and says so to a repeat', async () => {
+      const { journal, started, finish } = journalOf(room);
+      for (const callId of ['a', 'b', 'c', 'd']) {
+        journal.receive(callId, large());
+        await finish(callId, 4000);
+        journal.settle([callId]);
+      }
+      expect(started).toEqual(['a', 'b', 'c', 'd']);
+      expect(journal.list().map(({ state }) => state)).toEqual([
+        'confirmed',
+        'confirmed',
+        'confirmed',
+        'confirmed',
+      ]);
+      for (const callId of ['c', 'd']) expect(journal.find(callId).state).toBe('done');
+      expect(() => journal.find('a')).toThrow(refusal('answer_confirmed'));
+      expect(() => journal.receive('a', large())).toThrow(refusal('answer_confirmed'));
+      expect(() => journal.receive('a', request('other'))).toThrow(refusal('call_conflict'));
+    });
+
+    it('never evicts one that is not settled: the next call waits until it is', async () => {
+      const { journal, started, finish } = journalOf(room);
+      for (const callId of ['a', 'b', 'c']) {
+        journal.receive(callId, large());
+        await finish(callId, 4000);
+      }
+      journal.receive('d', large());
+      expect(started).toEqual(['a', 'b', 'c']);
+      journal.settle(['b']);
+      expect(started).toEqual(['a', 'b', 'c', 'd']);
+      for (const callId of ['a', 'c']) expect(journal.find(callId).state).toBe('done');
+    });
+
+    it('never evicts the latest, nor what ended after the first of them', async () => {
+      const { journal, started, finish } = journalOf({ ...room, bytes: 21_000, lastKept: 2 });
+      for (const callId of ['a', 'b', 'corral again', 'c']) {
+        journal.receive(callId, request('d', 2000));
+        await finish(callId, 4000);
+      }
+      journal.settle(['a', 'b', 'corral again', 'c']);
+      journal.receive('d', large());
+      expect(started).not.toContain('d');
+      expect(() => journal.find('a')).toThrow(refusal('answer_confirmed'));
+      for (const callId of ['b', 'corral again', 'c']) expect(journal.find(callId).state).toBe('done');
+    });
+
+    it('asks for calls that a gateway must have settled long ago, once their answers take half of it', async () => {
+      const { journal, clock, finish } = journalOf(room);
+      const end = async (callId: string) => {
+        journal.receive(callId, large());
+        await finish(callId, 4000);
+      };
+      await end('corral setup');
+      await end('a');
+      await clock.advance(5_000);
+      expect(journal.unsettled()).toEqual(['a']);
+      await end('b');
+      expect(journal.unsettled()).toEqual(['a']);
+      journal.settle(['a']);
+      expect(journal.unsettled()).toEqual([]);
+    });
   });
 
   it('lets new calls wait while answers fill its room, and starts them in order as room is made', async () => {
@@ -121,9 +182,10 @@ describe('Journal', () => {
     for (const callId of ['a', 'b', 'c']) journal.receive(callId, request('d', 3000));
     expect(started).toEqual(['a']);
     await finish('a', 3000);
-    // What `a` kept is less than was reserved for it, but still too much for another beside it.
+    // What `a` kept is less than was reserved for it, but still too much for another next to it.
     expect(started).toEqual(['a']);
-    journal.confirm(['a']);
+    expect(started).toEqual(['a']);
+    journal.settle(['a']);
     expect(started).toEqual(['a', 'b']);
     await finish('b', 10);
     expect(started).toEqual(['a', 'b', 'c']);

@@ -1,22 +1,23 @@
-import type { CallAnswer, CallRequest, Identity } from '#src/protocol/sandboxd/wire.ts';
-import { WireError } from '../wire-error.ts';
 import {
-  answerBytes,
-  cancelledAnswer,
-  decodeAnswer,
-  lateAnswer,
-  type RawAnswer,
-  reservedBytes,
-} from './answer.ts';
-import { LiveCall } from './live-call.ts';
+  type CallAnswer,
+  type CallRequest,
+  type Identity,
+  mostUnsettled,
+} from '#src/protocol/sandboxd/wire.ts';
+import { WireError } from '../wire-error.ts';
+import { answerBytes, cancelledAnswer, lateAnswer, type RawAnswer, reservedBytes } from './answer.ts';
+import { JournalEntry } from './journal-entry.ts';
+import type { LiveCall } from './live-call.ts';
 import { StdinRoom } from './stdin-room.ts';
 
 type JournalLimits = {
   /** Answers kept and room reserved for those to come. */
   readonly bytes: number;
+  /** So many of the latest answers are never evicted. */
+  readonly lastKept: number;
   /** Calls received that wait for room. */
   readonly waiting: number;
-  /** Call ids in one life, confirmed ones included. */
+  /** Call ids in one life. */
   readonly calls: number;
 };
 
@@ -38,15 +39,16 @@ export type StartCall = (
  *
  *   received   waits for room; nothing has run
  *   running    started once; repeats attach
- *   done       the answer is kept and every repeat gets the same one
- *   confirmed  somebody else has stored it: only id and digest stay
+ *   done       the answer is kept and every repeat gets the same one; fleet state has the call's outcome once it is `settled`
+ *   evicted    it was settled, and made way for newer ones: only id and digest stay
  *
- *   received → running → done → confirmed, and received → done when it is cancelled before it ran. What was not done
+ *   received → running → done → evicted, and received → done when it is cancelled before it ran. What was not done
  *   when this life ended is never done. A call that waits until its rollout's time is over does not start: it is forgotten, and
  *   its gateway asks fleet state whether that time was extended. If it was not, the call is sent once more, as late, and
  *   received → done. So a queue, which a policy can make as long as it likes, adds no time to its rollout.
  *
- * Kept bytes are bounded. A running call has the most that it may keep reserved, so that the bound holds when it ends.
+ * Kept bytes are bounded. A running call has the most that it may keep reserved, so that the bound holds when it ends. An answer is
+ * evicted only if room is needed and it is settled, the oldest first, and never one of the latest.
  */
 export class Journal {
   readonly #entries = new Map<string, JournalEntry>();
@@ -54,6 +56,8 @@ export class Journal {
   readonly #start: StartCall;
   readonly #nowMs: () => number;
   readonly #stdinRoom = new StdinRoom();
+  /** Those whose answers are kept, in the order in which they ended. */
+  #answered: JournalEntry[] = [];
   #usedBytes = 0;
   #graded = false;
   #abandoned = false;
@@ -101,26 +105,45 @@ export class Journal {
       throw new WireError('graded', 'the rollout is being graded: nothing else may run any more');
   }
 
-  /** Throws `unknown_call` or `answer_confirmed`. */
-  find(callId: string): JournalEntry {
-    return unconfirmed(this.#known(callId));
+  /** Null: it never came, or was forgotten before it started. */
+  stateOf(callId: string): JournalEntry['state'] | null {
+    return this.#entries.get(callId)?.state ?? null;
   }
 
-  /** A call that streams, also after its answer was confirmed. Throws `unknown_call`, or `invalid_request` if it does not stream. */
+  /** Throws `unknown_call` or `answer_confirmed`. */
+  find(callId: string): JournalEntry {
+    return kept(this.#known(callId));
+  }
+
+  /** A call that streams, also after its answer was evicted. Throws `unknown_call`, or `invalid_request` if it does not stream. */
   findStream(callId: string): JournalEntry & { readonly live: LiveCall } {
     const entry = this.#known(callId);
     if (entry.streams()) return entry;
     throw new WireError('invalid_request', `call ${callId} was not sent as a stream`);
   }
 
-  /** Throws `unknown_call`, or `invalid_request` while one of them runs, and then has done nothing. Again is fine. */
+  /** As `settle`, for gateways of the previous release. Throws `unknown_call`, or `invalid_request` while one of them runs, and then has done nothing. */
   confirm(callIds: readonly string[]): void {
-    const entries = callIds.map((callId) => requireOver(this.#known(callId)));
-    for (const entry of entries) {
-      if (entry.answer !== null) this.#usedBytes -= answerBytes(entry.answer);
-      entry.confirm();
-    }
+    for (const callId of callIds) requireOver(this.#known(callId));
+    this.settle(callIds);
+  }
+
+  /** Fleet state has the outcomes of these calls. A call that is not known or not done is passed over; again is fine. */
+  settle(callIds: readonly string[]): void {
+    for (const callId of callIds) this.#entries.get(callId)?.settle();
     this.#startWhatFits();
+  }
+
+  /**
+   * Calls whose answers fill the room, and of which nobody has said that they are settled, the oldest first: a gateway that settled
+   * them and sends nothing else here cannot say so. Empty while there is enough room.
+   */
+  unsettled(): readonly string[] {
+    if (this.#usedBytes < this.#limits.bytes / 2) return [];
+    return this.#answered
+      .filter((entry) => isCallers(entry) && isLeft(entry))
+      .slice(0, mostUnsettled)
+      .map(({ callId }) => callId);
   }
 
   /** Ends a call; one that is done stays as it is. Throws `unknown_call`. */
@@ -131,7 +154,12 @@ export class Journal {
   }
 
   #endUnstarted(entry: JournalEntry, answer: RawAnswer): void {
+    this.#keep(entry, answer);
+  }
+
+  #keep(entry: JournalEntry, answer: RawAnswer): void {
     this.#usedBytes += answerBytes(answer);
+    this.#answered.push(entry);
     entry.finish(answer);
   }
 
@@ -145,9 +173,10 @@ export class Journal {
   }
 
   list(): Identity['calls'] {
-    return [...this.#entries.values()].map(({ callId, state, digest, label }) => ({
+    return [...this.#entries.values()].map(({ callId, state, settled, digest, label }) => ({
       callId,
-      state,
+      // What an older controller takes `confirmed` for: it has an answer, and its outcome was stored.
+      state: settled || state === 'evicted' ? 'confirmed' : state,
       digest,
       label,
     }));
@@ -165,7 +194,7 @@ export class Journal {
       throw new WireError('calls_used_up', `${this.#entries.size} calls were received: no further is taken`);
     const waiting = this.#waiting().length;
     if (waiting < this.#limits.waiting) return;
-    throw new WireError('journal_full', `${waiting} calls wait for room; confirm answers that are stored`);
+    throw new WireError('journal_full', `${waiting} calls wait for room`);
   }
 
   #waiting(): readonly JournalEntry[] {
@@ -177,10 +206,31 @@ export class Journal {
     if (this.#abandoned) return;
     for (const entry of this.#timely()) {
       const neededBytes = reservedBytes(entry.request);
+      this.#evictFor(neededBytes);
       if (this.#usedBytes + neededBytes > this.#limits.bytes) return;
       this.#usedBytes += neededBytes;
       void this.#run(entry, neededBytes);
     }
+  }
+
+  #evictFor(neededBytes: number): void {
+    if (this.#usedBytes + neededBytes <= this.#limits.bytes) return;
+    for (const entry of this.#evictable()) {
+      if (this.#usedBytes + neededBytes <= this.#limits.bytes) break;
+      if (entry.answer !== null) this.#usedBytes -= answerBytes(entry.answer);
+      entry.evict();
+    }
+    this.#answered = this.#answered.filter(({ answer }) => answer !== null);
+  }
+
+  /** What ended before the latest answers of a caller; the second run of one of these ended after it. */
+  #evictable(): readonly JournalEntry[] {
+    const callers = this.#answered.filter(isCallers);
+    const before = callers.length - this.#limits.lastKept;
+    if (before < 0) return [];
+    const firstKept = callers[before];
+    const end = firstKept === undefined ? this.#answered.length : this.#answered.indexOf(firstKept);
+    return this.#answered.slice(0, end).filter(({ settled }) => settled);
   }
 
   /** Those that wait and may still start. The others are forgotten, and need not wait for room to be told so. */
@@ -211,8 +261,7 @@ export class Journal {
     if (answer === 'late') {
       this.#forget(entry);
     } else {
-      this.#usedBytes += answerBytes(answer);
-      entry.finish(answer);
+      this.#keep(entry, answer);
     }
     this.#startWhatFits();
   }
@@ -222,19 +271,28 @@ function matching(entry: JournalEntry, digest: string): JournalEntry {
   if (entry.digest !== digest) {
     throw new WireError('call_conflict', `call ${entry.callId} was received with other arguments`);
   }
-  return unconfirmed(entry);
+  return kept(entry);
 }
 
-function requireOver(entry: JournalEntry): JournalEntry {
-  if (entry.state === 'done' || entry.state === 'confirmed') return entry;
+/** A gateway settles an answer in less. */
+const settledWithinMs = 5_000;
+
+/** Our own calls, and the second runs of others, have ids with a space. */
+const isCallers = ({ callId }: JournalEntry): boolean => !callId.includes(' ');
+
+const isLeft = ({ settled, doneForMs }: JournalEntry): boolean =>
+  !settled && (doneForMs ?? 0) >= settledWithinMs;
+
+function requireOver(entry: JournalEntry): void {
+  if (entry.state === 'done' || entry.state === 'evicted') return;
   throw new WireError('invalid_request', `call ${entry.callId} is not done: nothing to confirm`);
 }
 
-function unconfirmed(entry: JournalEntry): JournalEntry {
-  if (entry.state !== 'confirmed') return entry;
+function kept(entry: JournalEntry): JournalEntry {
+  if (entry.state !== 'evicted') return entry;
   throw new WireError(
     'answer_confirmed',
-    `call ${entry.callId} is done and its answer was confirmed as stored`,
+    `call ${entry.callId} is settled, and its answer made way for others`,
   );
 }
 
@@ -246,101 +304,4 @@ export async function awaitAnswer(
 ): Promise<CallAnswer | 'running'> {
   if (entry.answer === null) await entry.finishedWithin(waitMs, gone);
   return entry.decoded() ?? 'running';
-}
-
-type State =
-  | { readonly kind: 'received'; readonly request: CallRequest }
-  | { readonly kind: 'running'; readonly request: CallRequest; readonly stop: AbortController }
-  | { readonly kind: 'done'; readonly answer: RawAnswer; readonly endedAtMs: number }
-  | { readonly kind: 'confirmed' };
-
-/** One call in the journal; its states are told above. A request is forgotten when its call is done. */
-export class JournalEntry {
-  readonly callId: string;
-  readonly digest: string;
-  readonly label: string;
-  /** On the journal's clock; a call that has not started by then does not start. */
-  startByMs = Infinity;
-  /** Null if it does not stream. */
-  readonly live: LiveCall | null;
-  readonly #finished = new EventTarget();
-  readonly #nowMs: () => number;
-  #state: State;
-
-  constructor(callId: string, request: CallRequest, nowMs: () => number, stdinRoom: StdinRoom) {
-    this.#nowMs = nowMs;
-    this.callId = callId;
-    this.digest = request.digest;
-    this.label = request.label ?? '';
-    this.live = request.stream === true ? new LiveCall(request.action, stdinRoom) : null;
-    this.#state = { kind: 'received', request };
-  }
-
-  streams(): this is JournalEntry & { readonly live: LiveCall } {
-    return this.live !== null;
-  }
-
-  get state(): State['kind'] {
-    return this.#state.kind;
-  }
-
-  get answer(): RawAnswer | null {
-    return this.#state.kind === 'done' ? this.#state.answer : null;
-  }
-
-  /** As it is sent now. Null: it is not done. */
-  decoded(): CallAnswer | null {
-    const state = this.#state;
-    return state.kind === 'done' ? decodeAnswer(state.answer, this.#nowMs() - state.endedAtMs) : null;
-  }
-
-  get request(): CallRequest {
-    if (this.#state.kind === 'received' || this.#state.kind === 'running') return this.#state.request;
-    throw new Error(`call ${this.callId} is over`);
-  }
-
-  /** Returns the signal that ends it early. */
-  begin(): AbortSignal {
-    const stop = new AbortController();
-    this.#state = { kind: 'running', request: this.request, stop };
-    return stop.signal;
-  }
-
-  cancel(): void {
-    if (this.#state.kind === 'running') this.#state.stop.abort();
-  }
-
-  finish(answer: RawAnswer): void {
-    this.#state = { kind: 'done', answer, endedAtMs: this.#nowMs() };
-    this.#end();
-  }
-
-  confirm(): void {
-    this.#state = { kind: 'confirmed' };
-  }
-
-  /** Ends the waits for an answer: this entry gets none. */
-  forget(): void {
-    this.#end();
-  }
-
-  #end(): void {
-    this.live?.end();
-    this.#finished.dispatchEvent(new Event('finished'));
-  }
-
-  /** Also when `waitMs` passed, the asker went away, or the call was forgotten first. */
-  finishedWithin(waitMs: number, gone: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const over = new AbortController();
-      const settle = () => {
-        over.abort();
-        clearTimeout(timer);
-        resolve();
-      };
-      const timer = setTimeout(settle, waitMs);
-      this.#finished.addEventListener('finished', settle, { signal: over.signal });
-      gone.addEventListener('abort', settle, { signal: over.signal });
-    });
-  }
 }

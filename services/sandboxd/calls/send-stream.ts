@@ -11,7 +11,7 @@ import {
 import { type Piece, pieceOf } from '../command/capture.ts';
 import { WireError } from '../wire-error.ts';
 import type { Outputs } from './answer.ts';
-import type { JournalEntry } from './journal.ts';
+import type { JournalEntry } from './journal-entry.ts';
 import type { LiveCall } from './live-call.ts';
 
 /** A client that reconnects may find its own lost connection still here. More is a client gone wrong. */
@@ -86,7 +86,7 @@ function nextLine(
   return null;
 }
 
-/** While it runs, from what is being kept; then from where that went. Once its answer was confirmed, its bytes are elsewhere. */
+/** While it runs, from what is being kept; then from where that went. Once its answer was evicted, its bytes are gone. */
 function pieceAt(
   outputs: Outputs,
   { callId, live, answer }: Streamed,

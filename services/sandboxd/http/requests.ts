@@ -1,5 +1,6 @@
 import {
   type ArtifactsRequest,
+  callIdsIn,
   type BindRequest,
   type BuiltinAction,
   type BuiltinName,
@@ -124,6 +125,11 @@ export function parseCall(body: unknown): CallRequest {
     ...(aroundMs === undefined ? {} : { aroundMs: shape.whole(aroundMs, 'aroundMs', 1, longestMs) }),
     ...(overtimeMs === undefined ? {} : { overtimeMs: shape.whole(overtimeMs, 'overtimeMs', 1, longestMs) }),
   };
+}
+
+/** Ids that cannot be read are of no call here. */
+export function parseSettled(header: string | readonly string[] | undefined): readonly string[] {
+  return typeof header === 'string' ? callIdsIn(header, maxCallsOfLife) : [];
 }
 
 function parseAction(value: unknown): CallRequest['action'] {

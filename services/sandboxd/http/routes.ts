@@ -1,15 +1,19 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import {
   type BindReply,
+  callIdsText,
   type FilePlace,
   type Health,
   maxStdinBytes,
   ownerHeader,
   type ProbeReply,
   protocolVersion,
+  settledHeader,
   type StillRunning,
+  unsettledHeader,
 } from '#src/protocol/sandboxd/wire.ts';
-import { awaitAnswer, type JournalEntry } from '../calls/journal.ts';
+import { awaitAnswer } from '../calls/journal.ts';
+import type { JournalEntry } from '../calls/journal-entry.ts';
 import { keptBytes } from '../calls/answer.ts';
 import { monotonicMs } from '../clock.ts';
 import { type Daemon, endAtExpiry, identityOf, lookedOver } from '../daemon.ts';
@@ -35,6 +39,7 @@ import {
   parsePrepare,
   parseProbeDepth,
   parseReportsLeftOut,
+  parseSettled,
   parseStdin,
   parseStream,
   parseUploadId,
@@ -131,28 +136,41 @@ async function bind({ daemon, request }: Exchange): Promise<Reply> {
 
 /**
  * The rollout that is asked for, beside the boot that the gate has checked: after a failover fleet state may send a rollout to a
- * sandbox in which another lives, and two in one sandbox would both be scored.
+ * sandbox in which another lives, and two in one sandbox would both be scored. Who asks for it may say which of its calls are settled.
  */
-function requireBound({ binding }: Daemon, { headers }: IncomingMessage): void {
+function requireBound({ binding, journal }: Daemon, { headers }: IncomingMessage): void {
   const asker = headers[ownerHeader];
   binding.requireBound(typeof asker === 'string' ? asker : undefined);
+  journal.settle(parseSettled(headers[settledHeader]));
 }
 
-async function startCall({ daemon, request, query, caught, gone }: Exchange): Promise<Reply> {
+async function startCall(exchange: Exchange): Promise<Reply> {
+  const { daemon, request, query, caught } = exchange;
   requireBound(daemon, request);
   const waitMs = parseWaitMs(query);
   const callId = parseCallId(caught);
   const call = parseCall(await readJson(request));
-  return answered(daemon.journal.receive(callId, call), waitMs, gone);
+  return answered(exchange, daemon.journal.receive(callId, call), waitMs);
 }
 
-function attachCall({ daemon, request, query, caught, gone }: Exchange): Promise<Reply> {
+function attachCall(exchange: Exchange): Promise<Reply> {
+  const { daemon, request, query, caught } = exchange;
   requireBound(daemon, request);
-  return answered(daemon.journal.find(parseCallId(caught)), parseWaitMs(query), gone);
+  return answered(exchange, daemon.journal.find(parseCallId(caught)), parseWaitMs(query));
 }
 
-async function answered(entry: JournalEntry, waitMs: number, gone: AbortSignal): Promise<Reply> {
-  const answer = await awaitAnswer(entry, waitMs, gone);
+/** A call that waits for room is held this long at most: the next request for it says what may make way. */
+const waitForRoomMs = 1_000;
+
+async function answered(
+  { daemon, response, gone }: Exchange,
+  entry: JournalEntry,
+  waitMs: number,
+): Promise<Reply> {
+  const heldMs = entry.state === 'received' ? Math.min(waitMs, waitForRoomMs) : waitMs;
+  const answer = await awaitAnswer(entry, heldMs, gone);
+  const unsettled = daemon.journal.unsettled();
+  if (unsettled.length > 0) response.setHeader(unsettledHeader, callIdsText(unsettled));
   const running: StillRunning = { state: 'running' };
   return answer === 'running' ? { status: 202, body: running } : { status: 200, body: answer };
 }

@@ -3,6 +3,7 @@ import type { Admitted, Outcome } from '#src/model/outcome.ts';
 import type {
   AdmitReply,
   AdmitRequest,
+  Answered,
   CallStore,
   KeptText,
   Repeated,
@@ -107,9 +108,10 @@ function admitReplyOf(reply: AdmitWire, answer: string | undefined): AdmitReply 
     case 'dispatch':
       return dispatchOf(recordOf(reply.rollout), reply);
     case 'settled':
-      return { kind: 'settled', answer: answer ?? '', summary: callOf(reply.call).summary };
+    case 'in_journal':
+    case 'output_gone':
     case 'answer_expired':
-      return { kind: 'answer_expired', summary: callOf(reply.call).summary };
+      return { ...answeredOf(reply, answer), summary: callOf(reply.call).summary };
     case 'conflict':
     case 'setup_over':
       return reply;
@@ -129,14 +131,30 @@ type RepeatedWire = NonNullable<Static<typeof calls.settle.reply>>['repeated'];
 
 function repeatedOf(repeated: RepeatedWire, answer: string | null | undefined): Repeated {
   switch (repeated.kind) {
-    case 'settled':
-      return { kind: 'settled', answer: answer ?? '' };
-    case 'answer_expired':
-      return repeated;
     case 'broken':
       return { kind: 'broken', rollout: recordOf(repeated.rollout) };
     case 'barred':
       return barredOf(repeated);
+    case 'settled':
+    case 'in_journal':
+    case 'output_gone':
+    case 'answer_expired':
+      return answeredOf(repeated, answer);
+  }
+}
+
+function answeredOf(
+  repeated: Exclude<RepeatedWire, { kind: 'broken' | 'barred' }>,
+  answer: string | null | undefined,
+): Answered {
+  switch (repeated.kind) {
+    case 'settled':
+      return { kind: 'settled', answer: answer ?? '' };
+    case 'in_journal':
+      return { kind: 'in_journal', rollout: recordOf(repeated.rollout) };
+    case 'output_gone':
+    case 'answer_expired':
+      return { kind: repeated.kind };
   }
 }
 
@@ -159,7 +177,7 @@ function dispatchOf(rollout: RolloutRecord, { again, activated, timeLeftMs }: Di
 
 function settleAsk(settlement: Settlement, mostBytes: number) {
   const { key, call, digest, tool, outcome, code, admitted, exitCode, durationMs, waitedMs } = settlement;
-  const { outputBytes, taint, idleMs, ranIn, backgroundMs, onlyNew, unserved, setup } = settlement;
+  const { outputBytes, taint, idleMs, ranIn, backgroundMs, onlyNew, unserved, inJournal, setup } = settlement;
   return {
     key,
     call,
@@ -178,6 +196,7 @@ function settleAsk(settlement: Settlement, mostBytes: number) {
     ranIn,
     unserved,
     onlyNew,
+    inJournal,
     setup: setup && setupEndAsk(setup, mostBytes),
   };
 }

@@ -96,6 +96,7 @@ export const keyNames = {
   gatewayState: 'gateway-state:',
   inHand: 'in-hand:',
   endAsked: 'end-asked:',
+  olderHeard: 'older-heard',
 
   processes: 'processes',
   processesHeard: 'processes-heard',

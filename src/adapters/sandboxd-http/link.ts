@@ -11,13 +11,18 @@ import {
   type ConfirmRequest,
   type FilePlace,
   maxOutputBytes,
+  mostUnsettled,
   bootHeader,
+  callIdsIn,
+  callIdsText,
   ownerHeader,
   remainingHeader,
   sandboxHeader,
+  settledHeader,
   spanHeader,
   type StreamLine,
   streamPieceBytes,
+  unsettledHeader,
 } from '#src/protocol/sandboxd/wire.ts';
 import {
   bindReply,
@@ -32,6 +37,7 @@ import {
   refusalOf,
 } from './answers.ts';
 import { createPools, dispatch, maybeSent, type Lease, type Pools } from './connections.ts';
+import { SettledIds } from './settled-ids.ts';
 import { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 
@@ -54,7 +60,12 @@ export function createSandboxdHttpLink(
 ): SandboxLink & { close(): Promise<void> } {
   const pools = createPools({ connectTimeoutMs: options.connectTimeoutMs });
   const { tokenOf, onAnswer = () => undefined, traceparent = () => null } = options;
-  const context: RequestContext = { pools, tokenOf, onAnswer, traceparent };
+  const settledIds = new SettledIds();
+  const hearing: UnsettledHeard[] = [];
+  const onUnsettled: UnsettledHeard = (target, calls) => {
+    for (const hear of hearing) hear(target, calls);
+  };
+  const context: RequestContext = { pools, tokenOf, onAnswer, traceparent, settledIds, onUnsettled };
 
   return {
     identity: (target, signal, look) =>
@@ -89,6 +100,8 @@ export function createSandboxdHttpLink(
       const question = { ...post(path), content: bytes, heldMs: waitMs };
       return ask(context, target, question, (json) => stdinReply(json, piece), signal);
     },
+    settled: (target, calls) => settledIds.add(target, calls),
+    onUnsettled: (hear) => void hearing.push(hear),
     confirm: (target, calls, signal) =>
       ask(context, target, post('/calls/confirm', { calls } satisfies ConfirmRequest), nothing, signal),
     cancel: (target, call, signal) => ask(context, target, post(`${pathOf(call)}/cancel`), nothing, signal),
@@ -175,7 +188,11 @@ type RequestContext = {
   readonly tokenOf: (sandbox: SandboxId) => string;
   readonly onAnswer: (sandbox: SandboxId, status: number) => void;
   readonly traceparent: () => string | null;
+  readonly settledIds: SettledIds;
+  readonly onUnsettled: UnsettledHeard;
 };
+
+type UnsettledHeard = Parameters<SandboxLink['onUnsettled']>[0];
 
 type Answer = Dispatcher.ResponseData;
 
@@ -340,14 +357,19 @@ async function trySend(
   lease: Lease,
   until: AbortSignal,
 ): Promise<Sent> {
+  const settled = target.owner === undefined ? [] : context.settledIds.take(target);
   try {
-    const answer = await dispatch(lease.dispatcher, optionsOf(context, target, question), until);
+    const options = optionsOf(context, target, question, settled);
+    const answer = await dispatch(lease.dispatcher, options, until);
     checkSpeaker(target, answer.statusCode, answer.headers);
     context.onAnswer(target.sandbox, answer.statusCode);
     if (answer.statusCode >= 300) throw refusalOf(answer.statusCode, await textOf(answer));
+    const unsettled = answer.headers[unsettledHeader];
+    if (typeof unsettled === 'string') context.onUnsettled(target, callIdsIn(unsettled, mostUnsettled));
     return { answer, release: lease.release };
   } catch (error) {
     lease.release();
+    if (settled.length > 0) context.settledIds.add(target, settled);
     throw error instanceof LinkError ? error : maybeSent(error);
   }
 }
@@ -356,6 +378,7 @@ function optionsOf(
   { tokenOf, traceparent }: RequestContext,
   target: SandboxTarget,
   { method, path, json, bytes, content, untilMs }: Timed,
+  settled: readonly CallId[],
 ): Dispatcher.RequestOptions {
   const span = traceparent();
   const headers = {
@@ -365,6 +388,7 @@ function optionsOf(
     ...(target.boot !== null && { [bootHeader]: target.boot }),
     ...(target.owner !== undefined && { [ownerHeader]: target.owner }),
     ...(span !== null && { [spanHeader]: span }),
+    ...(settled.length > 0 && { [settledHeader]: callIdsText(settled) }),
   };
   if (json !== undefined) {
     return {

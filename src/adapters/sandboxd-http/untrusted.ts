@@ -106,6 +106,7 @@ export const answerCheck = Compile(
       stderr: Captured,
       base64: Type.Optional(Type.Object({ stdout: CapturedBytes, stderr: CapturedBytes })),
       evidence: Evidence,
+      settled: Type.Optional(Type.Boolean()),
       kept: Type.Optional(Type.Object({ stdout: Kept, stderr: Kept })),
       grade: Type.Optional(Type.Object({})),
     }),

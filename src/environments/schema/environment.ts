@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox';
+import { mostAnsweredBytes } from '#src/protocol/sandboxd/wire.ts';
 import { GraderSchema, WholeGraderSchema, type WholeGraderYaml } from './grader.ts';
 import { AbsolutePath, Argv, Count, Duration, Name, strict } from './parts.ts';
 import { SandboxSchema } from './sandbox.ts';
@@ -39,7 +40,12 @@ const Limits = strict({
     }),
   ),
   output_bytes: Type.Optional(
-    Type.Integer({ minimum: 1024, maximum: 262_144, description: 'bytes from 1024 to 262144 (256 KiB)' }),
+    Type.Integer({
+      minimum: 1024,
+      // A sandbox keeps its rollout's latest answers, whatever they have printed.
+      maximum: mostAnsweredBytes,
+      description: 'bytes from 1024 to 262144 (256 KiB)',
+    }),
   ),
   rollout: Type.Optional(Duration),
   idle: Type.Optional(Duration),

@@ -31,7 +31,7 @@ export const over = {
   },
   answer_expired: {
     means:
-      'A repeated call whose answer is no longer kept. The answers of a rollout’s last 16 calls are kept until 40 minutes after its end. The call did run.',
+      'A repeated call whose answer is no longer kept. The sandbox of an open rollout keeps the answers of its last 16 calls, and older ones as long as it has room for them. The call did run.',
     evidence: '`corral rollout` shows the call’s outcome.',
     operator: 'Nothing: the trainer repeats too late.',
   },

@@ -41,6 +41,10 @@ export type SpentReason = 'budget_spent' | 'too_many_at_once' | 'time_spent';
 /** What a repeat of a settled call gets, by its own outcome and the verdict of its rollout. */
 export type Repeated =
   | { readonly kind: 'settled'; readonly answer: string }
+  /** Its rollout's sandbox has its bytes. */
+  | { readonly kind: 'in_journal'; readonly rollout: RolloutRecord }
+  /** Its bytes went down with the sandbox that the policy broke after it. */
+  | { readonly kind: 'output_gone' }
   /** Its bytes are no longer kept. */
   | { readonly kind: 'answer_expired' }
   /** It went down with the sandbox that the policy broke. */
@@ -54,6 +58,9 @@ export type Repeated =
       readonly admitted: Admitted;
     };
 
+/** Of a call that has an answer, wherever that is now. */
+export type Answered = Exclude<Repeated, { readonly kind: 'broken' | 'barred' }>;
+
 export type AdmitReply =
   /** Send it. `again`: it was dispatched before (a repeat, or another gateway): the journal attaches it. */
   | {
@@ -66,9 +73,7 @@ export type AdmitReply =
       /** How much of its time the rollout has left, at least 0; null without a budget. */
       readonly timeLeftMs: number | null;
     }
-  | { readonly kind: 'settled'; readonly answer: string; readonly summary: CallSummary }
-  /** Settled, but its bytes are no longer kept. */
-  | { readonly kind: 'answer_expired'; readonly summary: CallSummary }
+  | (Answered & { readonly summary: CallSummary })
   | { readonly kind: 'conflict' }
   /** It is marked as set-up, and a call without the mark has come before it. Nothing is changed. */
   | { readonly kind: 'setup_over' }
@@ -103,8 +108,10 @@ export type Settlement = {
   readonly backgroundMs?: number;
   readonly waitedMs: number;
   readonly outputBytes: number;
-  /** What a repeat gets, face-independent JSON; null for infrastructure failures. */
+  /** What a repeat gets, face-independent JSON; null for infrastructure failures, and for answers that the sandbox keeps. */
   readonly answer: string | null;
+  /** It has an answer, which its sandbox keeps. */
+  readonly inJournal?: true;
   /** An infrastructure failure that leaves the state of the rollout unknown. */
   readonly taint: {
     readonly code: FailureCode;

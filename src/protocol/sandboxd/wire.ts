@@ -12,8 +12,8 @@ import type { MirrorCounts, MirrorDoubt } from './mirror-tally.ts';
  *   POST   /probe?depth=  {@link ProbeDepth}       starts a no-op as the command's user: {@link ProbeReply}
  *   POST   /bind          {@link BindRequest}      first bind wins, for life: {@link BindReply} | 409 bound_elsewhere
  *   PUT    /calls/{id}?waitMs=  {@link CallRequest}    starts once or attaches: 200 {@link CallAnswer} | 202 {@link StillRunning}
- *   GET    /calls/{id}?waitMs=              attaches: 200 | 202 | 404 unknown_call | 410 answer_confirmed
- *   POST   /calls/confirm {@link ConfirmRequest}   the answers are stored elsewhere, their bytes may go: 204; one that is
+ *   GET    /calls/{id}?waitMs=              attaches: 200 | 202 | 404 unknown_call | 410 answer_confirmed: it had to make way
+ *   POST   /calls/confirm {@link ConfirmRequest}   of gateways of the previous release: these calls are settled: 204; one that is
  *                                           unknown or not done refuses all: 404, 400
  *   POST   /calls/{id}/cancel               kills the call's whole tree; it settles as `cancelled`: 202, also when done
  *   GET    /calls/{id}/output?stream=       what was kept beyond the answer, head and tail as they are | 410 answer_confirmed: it had to make way
@@ -46,8 +46,11 @@ import type { MirrorCounts, MirrorDoubt } from './mirror-tally.ts';
  * A grade is a call too ({@link GradeAction}). Once one was received, or artifacts were taken, no other kind of call is taken:
  * what ran later could not be part of what was graded.
  *
- * Answers that nobody confirmed fill the journal (8 MiB); then new calls are `received` and start when there is room, or not at
- * all when their rollout's time is over by then ({@link CallRequest.startWithinMs}).
+ * The journal keeps answers, for repeats. Requests for a rollout say by {@link settledHeader} which of its calls are settled: fleet state has
+ * their outcomes. If room is needed (8 MiB, and as much as the latest 16 answers can have), settled answers make way, the oldest
+ * first, and never the latest 16. If others fill it, new calls are `received` and start when there is room, or not at
+ * all when their rollout's time is over by then ({@link CallRequest.startWithinMs}), and answers name by {@link unsettledHeader} the calls
+ * of which it is not known whether they are settled.
  */
 
 /**
@@ -65,6 +68,27 @@ export const ownerHeader = 'x-corral-owner';
  * as a connection that broke. It shortens no command and no grader. An older gateway does not send it, and an older sandboxd ignores it.
  */
 export const remainingHeader = 'x-corral-remaining-ms';
+/** Calls of the rollout that are settled with an answer: {@link callIdsText}. An older sandboxd does not look at it. */
+export const settledHeader = 'x-corral-settled';
+/** In an answer: calls whose answers fill the journal, and of which it does not know whether they are settled. */
+export const unsettledHeader = 'x-corral-unsettled';
+/** In one answer; the next one names others. */
+export const mostUnsettled = 8;
+
+/** Ids of calls in a header, percent-encoded with a comma between them. */
+export function callIdsText(calls: readonly string[]): string {
+  return calls.map(encodeURIComponent).join(',');
+}
+
+/** At most `most` of them. What is no percent-encoding names no call. */
+export function callIdsIn(header: string, most: number): readonly string[] {
+  try {
+    return header.split(',', most).filter(Boolean).map(decodeURIComponent);
+  } catch {
+    return [];
+  }
+}
+
 /** In which span a gateway asks (W3C trace context); sandboxd only repeats it in its log. */
 export const spanHeader = 'traceparent';
 
@@ -79,7 +103,7 @@ export type SandboxdError =
   | 'calls_used_up' // 409: as many calls as one life may have were received; this one never will be
   | 'graded' // 409: grading has begun, and what is asked for is no grade
   | 'expired' // 410
-  | 'answer_confirmed' // 410: the call is done and its bytes were confirmed: whoever confirmed has them
+  | 'answer_confirmed' // 410: the call is settled, and its bytes had to make way
   | 'other_boot' // 412
   | 'payload_too_large' // 413
   | 'invalid_request' // 400
@@ -142,6 +166,7 @@ export type Identity = Health & {
 
 export type JournalCall = {
   readonly callId: string;
+  /** `confirmed`: done, and settled with an answer. */
   readonly state: 'received' | 'running' | 'done' | 'confirmed';
   readonly digest: string;
   /** As its request said; empty where it said nothing. */
@@ -456,6 +481,8 @@ export const maxPauseFactor = 4;
 export const maxCallsOfLife = 4096;
 
 export const maxKeptBytes = 1024 * 1024;
+/** Of each stream, what gateways ask an answer to keep at most: `output_bytes` of an environment is at most this. The journal has room for 16 such answers. */
+export const mostAnsweredBytes = 262_144;
 /** What harnesses promise their tools of one stream. */
 export const maxOutputBytes = 10 * 1024 * 1024;
 export type OutputStream = 'stdout' | 'stderr';
@@ -503,6 +530,8 @@ export type CallAnswer = {
   /** The kept bytes of both streams, if the request asked for them. */
   readonly base64?: Readonly<Record<OutputStream, CapturedBytes>>;
   readonly evidence: CallEvidence;
+  /** Whether the call is settled with this answer, as far as is known here. An older sandboxd does not say, and keeps answers until they are confirmed. */
+  readonly settled?: boolean;
   /** Bytes of each stream that `/output` has, where that is more than this answer carries. */
   readonly kept?: Readonly<Record<OutputStream, number>>;
   /** Of a grade only. A turn in which no grader ran has `not_started` or `cancelled` as its ending. */

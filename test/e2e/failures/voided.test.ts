@@ -46,7 +46,7 @@ test('a voided rollout is a discard on every face, and its sandbox is released',
   const grade = await corral.native.post('/v1/rollouts/broken-task/grade', {}, inRun);
   expectFailure(grade, { ...voided, status: 409 });
   const repeat = await corral.rft.call(call, inRun);
-  expect(repeat).toMatchObject({ status: 200, body: { output: 'hi\n' } });
+  expectFailure(repeat, { ...voided, status: 503, admitted: 'yes', call_id: 'c1' });
 });
 
 test('corral void: a score stays as it was reported, and no report counts it', async () => {

@@ -7,7 +7,10 @@ import type { Identity } from '#src/protocol/sandboxd/wire.ts';
 
 export type Engine = {
   readonly provider: SandboxProvider;
-  readonly link: Pick<SandboxLink, 'identity' | 'prepare' | 'probe' | 'attach' | 'confirm'>;
+  readonly link: Pick<
+    SandboxLink,
+    'identity' | 'prepare' | 'probe' | 'attach' | 'confirm' | 'settled' | 'onUnsettled'
+  >;
   /** Every sandbox ever created, in order. */
   readonly created: SandboxId[];
   readonly labels: Map<SandboxId, Owner>;
@@ -111,6 +114,8 @@ export function createEngine(): Engine {
         throw new LinkError({ kind: 'refused', status: 404, code: 'unknown_call', message: 'no call' });
       },
       confirm: async () => undefined,
+      settled: () => undefined,
+      onUnsettled: () => undefined,
     },
   };
 }

@@ -38,13 +38,15 @@ test('a repeat gets the recorded answer and runs nothing, also at another gatewa
   await other.close();
 });
 
-test('after its end a repeat gets the recorded answer also where the rollout was never heard of, a new call does not', async () => {
+test('a repeat gets the same answer also where the rollout was never heard of, until its end', async () => {
   await using world = await CoreWorld.start();
   await world.ready();
   const first = await world.sh('trace_1', 'call_1', 'date');
-  await world.grade('trace_1', 'yes', ['call_1']);
   const other = world.gateway();
   expect(await world.sh('trace_1', 'call_1', 'date', other.core)).toEqual({ ...first, replayed: true });
+  await world.grade('trace_1', 'yes', ['call_1']);
+  const repeated = world.sh('trace_1', 'call_1', 'date', other.core);
+  await expect(repeated).rejects.toMatchObject({ code: 'answer_expired', admitted: 'yes' });
   const late = world.sh('trace_1', 'call_2', 'date', other.core);
   await expect(late).rejects.toMatchObject({ code: 'rollout_closed', admitted: 'no' });
   await other.close();

@@ -47,9 +47,9 @@ test('an answer that is given again is counted for its face, the first one is no
   await using world = await CoreWorld.start();
   await world.ready();
   await world.sh('trace_1', 'call_1', 'echo');
-  await world.grade('trace_1', 'yes', ['call_1']);
   expect(toldOf(world, 'replayed')).toEqual([]);
   await world.sh('trace_1', 'call_1', 'echo');
+  await world.grade('trace_1', 'yes', ['call_1']);
   await world.grade('trace_1', 'yes', ['call_1']);
   expect(toldOf(world, 'replayed')).toEqual([['rft'], ['rft']]);
   expect(toldOf(world, 'graded')).toEqual([['plain', aTime]]);

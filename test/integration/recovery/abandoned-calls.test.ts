@@ -251,5 +251,6 @@ function boundLink({ link }: RecoveryWorld) {
   return {
     attach: link.attach.bind(link),
     confirm: link.confirm.bind(link),
+    settled: link.settled.bind(link),
   };
 }

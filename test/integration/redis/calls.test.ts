@@ -383,18 +383,23 @@ describe('a settlement of new calls only', () => {
 });
 
 describe('what is kept', () => {
-  test('the full bytes of the last 16 calls; older ones are answer_expired, with their summary', async () => {
+  test('the full bytes of the last 16 calls; those of older ones are in their sandbox until the close', async () => {
     await world.active('a');
     for (let index = 2; index <= 17; index += 1) {
       await admit(`call-${index}`);
       await settle(`call-${index}`);
     }
+    const summary = { outcome: 'completed', exitCode: 0 };
     expect(await admit('call-1')).toMatchObject({
-      kind: 'answer_expired',
-      summary: { outcome: 'completed', exitCode: 0 },
+      kind: 'in_journal',
+      rollout: { key: keyOf('a') },
+      summary,
     });
     expect((await admit('call-2')).kind).toBe('settled');
     expect(await world.fleet.calls.list(keyOf('a'))).toHaveLength(17);
+    await world.fleet.lifecycle.close(keyOf('a'), 'finished');
+    expect(await admit('call-1')).toMatchObject({ kind: 'answer_expired', summary });
+    expect((await admit('call-2')).kind).toBe('settled');
   });
 
   test('a summary takes at most 200 bytes', async () => {

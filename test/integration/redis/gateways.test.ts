@@ -328,6 +328,15 @@ test('a gateway of the previous release, which only tells that it is there, coun
   expect(await (await process('c')).begin('c', 0)).toMatchObject({ kind: 'unsure' });
 });
 
+test('a gateway of the previous release may be there while none has reported yet to a Redis that was replaced', async () => {
+  const { lifecycle } = world.fleet;
+  expect(await lifecycle.mayOlderAnswer()).toBe(false);
+  await world.redis.set(keysOf('test')('recovered'), world.nowMs());
+  expect(await lifecycle.mayOlderAnswer()).toBe(true);
+  await world.step(5 * second);
+  expect(await lifecycle.mayOlderAnswer()).toBe(false);
+});
+
 test('of two gateways that start together one decides, and requests and scores wait for it', async () => {
   await sandbox('x');
   const [one, other] = [await process('a'), await process('b')];

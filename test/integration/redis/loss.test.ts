@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { bootId, runId, sandboxId } from '#src/model/ids.ts';
+import { bootId, callId, runId, sandboxId } from '#src/model/ids.ts';
 import type { RolloutRecord } from '#src/ports/fleet/records.ts';
 import {
   admitOf,
@@ -99,12 +99,14 @@ test('calls in flight at the loss settle as sandbox_lost; a settlement that come
   });
 });
 
-test('a call settled just before the loss keeps its answer', async () => {
+test('a call settled just before the loss keeps its outcome, and its repeat gets the code of the discard', async () => {
   await world.supply(1);
   const rollout = await world.active('a');
   await lose(sandboxOf(rollout));
   const reply = await world.fleet.calls.admit(admitOf(rollout, 'call-1'));
-  expect(reply).toMatchObject({ kind: 'settled', summary: { outcome: 'completed' } });
+  expect(reply).toMatchObject({ kind: 'barred', code: 'sandbox_lost', admitted: 'yes' });
+  const recorded = await world.fleet.calls.lookup(rollout.key, callId('call-1'));
+  expect(recorded?.summary).toMatchObject({ outcome: 'completed' });
 });
 
 test('a loss told twenty times at once has one effect', async () => {

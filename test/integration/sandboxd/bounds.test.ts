@@ -1,12 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { callId } from '#src/model/ids.ts';
+import { mostAnsweredBytes } from '#src/protocol/sandboxd/wire.ts';
 import { aBind, aShellCall, startSandboxd, type TestSandboxd } from '#test/support/sandboxd.ts';
 
 const mebibyte = 1024 * 1024;
-/** What the journal of one life may hold; see `daemon.ts`. */
-const journalBytes = 8 * mebibyte;
-const answerBytes = mebibyte;
+/** What gateways ask an answer to keep of each stream at most. */
+const answerBytes = mostAnsweredBytes;
+/** What the journal of one life may hold: 8 MiB, and as much as the latest 16 answers may have; see `daemon.ts`. */
+const most = (8 * mebibyte) / (2 * answerBytes) + 16;
 
 let sandboxd: TestSandboxd;
 beforeAll(async () => {
@@ -15,12 +17,12 @@ beforeAll(async () => {
 });
 afterAll(() => sandboxd.stop());
 
-/** Prints a whole answer's worth, and leaves a trace of having run. */
+/** Prints a whole answer's worth on both streams, and leaves a trace of having run. */
 const call = (id: string, waitMs = 15_000) =>
   sandboxd.link.call(
     sandboxd.target,
     callId(id),
-    aShellCall(`echo ${id} >> ran; head -c ${answerBytes} /dev/zero | tr '\\0' x`, {
+    aShellCall(`echo ${id} >> ran; head -c ${answerBytes} /dev/zero | tr '\\0' x | tee /dev/stderr`, {
       keepBytes: answerBytes,
     }),
     waitMs,
@@ -32,9 +34,9 @@ const stateOf = async (id: string) => {
   return calls.find((each) => each.callId === id)?.state;
 };
 
-it('keeps 8 MiB of answers that nobody has confirmed; the next call waits without running, and runs when there is room', async () => {
-  // A call has the whole of both its streams reserved before it runs: beside six of these there is no room for one more.
-  const kept = Array.from({ length: journalBytes / answerBytes - 2 }, (_, number) => `kept_${number}`);
+it('never evicts answers that are not settled; the next call waits without running, and runs when an old one is', async () => {
+  // Without the bytes that each costs besides, there would be room for one more.
+  const kept = Array.from({ length: most - 1 }, (_, number) => `kept_${number}`);
   for (const id of kept) expect(await call(id)).toMatchObject({ stdout: { totalBytes: answerBytes } });
 
   expect(await call('late', 0)).toBe('running');
@@ -43,9 +45,19 @@ it('keeps 8 MiB of answers that nobody has confirmed; the next call waits withou
   expect(await Promise.race([waiting, sleep(500, 'waits')])).toBe('waits');
   expect(await stateOf('late')).toBe('received');
   expect(await call('kept_0')).toMatchObject({ stdout: { totalBytes: answerBytes } });
+  const askedFor: string[] = [];
+  sandboxd.link.onUnsettled((_, calls) => void askedFor.push(...calls));
+  const asks = async () => {
+    await call('kept_0');
+    return askedFor[0];
+  };
+  await expect.poll(asks, { timeout: 15_000, interval: 500 }).toBe('kept_0');
 
   await sandboxd.link.confirm(sandboxd.target, [callId('kept_0')], AbortSignal.timeout(60_000));
-  expect(await waiting).toMatchObject({ stdout: { totalBytes: answerBytes } });
+  // A request is not held for long while its call waits for room.
+  await waiting;
+  expect(await call('late')).toMatchObject({ stdout: { totalBytes: answerBytes } });
+  await expect(call('kept_0')).rejects.toMatchObject({ trouble: { code: 'answer_confirmed' } });
   const { stdout } = (await sandboxd.link.call(
     sandboxd.target,
     callId('count'),

@@ -38,14 +38,14 @@ const known = async () => {
 const exited = { ending: { kind: 'exited', exitCode: 0 } };
 const late = { ending: { kind: 'not_started', late: true }, stdout: { head: '' } };
 
-/** Half of the journal's 8 MiB less what the ids cost: two of them run at once, a third waits. */
+/** An eighth of the journal's room, less what ids cost: eight of them run at once, the next one waits. */
 const large = (command: string) => aShellCall(command, { keepBytes: 1024 * 1024 });
 const untilGo = (go: string) => large(`while [ ! -e ${go} ]; do sleep 0.02; done`);
 const go = (name: string) => send(`go-${name}`, aShellCall(`touch ${name}`, { keepBytes: 100 }));
 
 it('a call whose turn comes after its rollout’s time is forgotten, and sent without time it ends as late for good', async () => {
-  const running = ['a1', 'a2', 'a3'].map((id) => send(id, untilGo('first')));
-  await expect.poll(async () => [...(await known()).values()]).toEqual(['running', 'running', 'running']);
+  const running = ['a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'a7', 'a8'].map((id) => send(id, untilGo('first')));
+  await expect.poll(async () => [...(await known()).values()]).toEqual(running.map(() => 'running'));
   const waits = { ...large('echo ran >> late-ran'), startWithinMs: 1 };
   const waiting = send('waits', waits);
   await expect.poll(async () => (await known()).has('waits')).toBe(true);

@@ -21,5 +21,20 @@ class Forgetful extends Daemon {
   }
 }
 
+class Careless extends Daemon {
+  override receive(call: string, request: CallRequest) {
+    this.journal.settle(this.journal.list().map(({ callId }) => callId));
+    return super.receive(call, request);
+  }
+}
+
+class Hasty extends Daemon {
+  protected override emptyJournal() {
+    return super.emptyJournal(0);
+  }
+}
+
+export const takesAllForSettled: MakeDaemon = (...given) => new Careless(...given);
+export const keepsNoLatest: MakeDaemon = (...given) => new Hasty(...given);
 export const acceptsEverybody: MakeDaemon = (...given) => new Welcoming(...given);
 export const forgetsItsJournal: MakeDaemon = (...given) => new Forgetful(...given);

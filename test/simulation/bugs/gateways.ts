@@ -117,6 +117,33 @@ export function madeUpExit(ports: GatewayWorld): GatewayWorld {
   return { ...ports, link: { ...ports.link, call } };
 }
 
+/** No sandbox hears which of its calls are settled. */
+export function settlesInSilence({ link, ...ports }: GatewayWorld): GatewayWorld {
+  return { ...ports, link: { ...link, settled: () => undefined, onUnsettled: () => undefined } };
+}
+
+/** A repeat of a settled call goes to its sandbox as if nothing were known of it. */
+export function judgesAgain(ports: GatewayWorld): GatewayWorld {
+  const admit: GatewayWorld['calls']['admit'] = async (request) => {
+    const reply = await ports.calls.admit(request);
+    if (reply.kind !== 'in_journal' || reply.rollout.epoch === null) return reply;
+    const { rollout } = reply;
+    return {
+      kind: 'dispatch',
+      rollout,
+      epoch: reply.rollout.epoch,
+      again: true,
+      activated: false,
+      timeLeftMs: null,
+    };
+  };
+  const call: GatewayWorld['link']['call'] = async (...asked) => {
+    const answer = await ports.link.call(...asked);
+    return answer === 'running' ? answer : { ...answer, settled: false };
+  };
+  return { ...ports, calls: { ...ports.calls, admit }, link: { ...ports.link, call } };
+}
+
 /** The next sandbox is as good as the lost one. */
 export function replaysNothing(ports: GatewayWorld): GatewayWorld {
   return { ...ports, setups: { replay: async () => ({ kind: 'done' }) } };

@@ -9,6 +9,7 @@ import {
   endsNothing,
   failedJudgeIsZero,
   heedsNoProbe,
+  judgesAgain,
   lostGraderIsZero,
   madeUpExit,
   marksAll,
@@ -17,12 +18,13 @@ import {
   renewsInSilence,
   replaysNothing,
   seesEverything,
+  settlesInSilence,
   sharesSenders,
   taintsTheUnsent,
   takesAllForScorable,
   tellsTheModel,
 } from './gateways.ts';
-import { acceptsEverybody, forgetsItsJournal } from './daemons.ts';
+import { acceptsEverybody, forgetsItsJournal, keepsNoLatest, takesAllForSettled } from './daemons.ts';
 import { believesRefusals, readsOn } from './judges.ts';
 import {
   addsWhatIsKept,
@@ -100,6 +102,21 @@ const plantedBugsByName = {
     gateway: removesSendersTwice,
   },
   'the removal of an earlier try removes a later one': { gateway: sharesSenders },
+  'a sandbox evicts answers that are not settled': { makeDaemon: takesAllForSettled },
+  'a sandbox evicts its latest answers': { makeDaemon: keepsNoLatest },
+  'no sandbox hears which of its calls are settled': { gateway: settlesInSilence },
+  'an answer that went down with its sandbox counts as expired': replacing(
+    "if broken then return { kind = 'output_gone' } end",
+    "if broken then return { kind = 'answer_expired' } end",
+  ),
+  'a repeat is judged again': {
+    ...replacing('Call.isSettled(known) or known[2] ~= ask.digest', 'known[2] ~= ask.digest'),
+    gateway: judgesAgain,
+  },
+  'answers are gone with the Redis that knew of them': replacing(
+    "summary[6], summary[12] = 'completed', 1",
+    "summary[6], summary[12] = 'completed', 0",
+  ),
   'an unclassified error leaves as text for the model': { core: tellsTheModel },
   'a grant to a gateway that died is never taken back': replacing(
     'local takenBackAtOnce = 100',

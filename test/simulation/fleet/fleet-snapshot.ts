@@ -20,6 +20,8 @@ export type RolloutRow = {
   readonly inFlight: number;
   /** Calls that it has recorded, while it is open. */
   readonly calls: ReadonlySet<string>;
+  /** Those of them that have not settled. */
+  readonly running: ReadonlySet<string>;
   /** The policy broke its own sandbox. */
   readonly broken: boolean;
   /** It is given its set-up in another sandbox. */
@@ -98,9 +100,11 @@ for _, run in ipairs({ ${runs} }) do
     calls = calls + settled(id, values[1]) - inFlight
     local named = redis.call('HKEYS', '${keys('calls')}' .. id)
     table.sort(named)
+    local running = redis.call('SMEMBERS', '${keys('inFlight')}' .. id)
+    table.sort(running)
     add('r', id, values[1], values[2], values[3], values[4], values[5], values[6], values[7], inFlight, values[8],
       values[9], values[10], values[11], values[12], values[13], values[14], values[15],
-      table.concat(named, ','))
+      table.concat(named, ','), table.concat(running, ','))
   end
 end
 local boxes = redis.call('SMEMBERS', '${keys('sandboxes')}')
@@ -151,7 +155,8 @@ export function readState(text: string, before: FleetSnapshot | null): FleetSnap
 function rolloutRow(values: readonly string[]): RolloutRow {
   const [, key = '', state = '', sandbox = '', boot = '', discard = '', score = '', dispatched = ''] = values;
   const [claimedAtMs = '0', inFlight = '0', broken = '', closedBy = '', closedAtMs = ''] = values.slice(8);
-  const [by = '', untilMs = '0', verdict = '', suspected = '', healing = '', calls = ''] = values.slice(13);
+  const [by = '', untilMs = '0', verdict = '', suspected = '', healing = '', calls = '', running = ''] =
+    values.slice(13);
   return {
     key,
     state,
@@ -165,6 +170,7 @@ function rolloutRow(values: readonly string[]): RolloutRow {
     claimedAtMs: Number(claimedAtMs),
     inFlight: Number(inFlight),
     calls: new Set(calls.split(',')),
+    running: new Set(running.split(',')),
     broken: broken !== '',
     healing: healing !== '',
     closedBy,

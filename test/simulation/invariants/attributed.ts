@@ -4,6 +4,7 @@ import type { Execution } from '../sandbox/truth.ts';
 import type { World } from '../world.ts';
 import type { Request } from '../trainer/ledger.ts';
 import { brokenWords, cancelledWords, commandMs, requestMs } from '../environment.ts';
+import { isOutputGone, mayBeEvicted } from './answers-kept.ts';
 import type { Invariant } from './inspector.ts';
 import { answers } from './ran-once.ts';
 import { ownerKey } from './owner-key.ts';
@@ -61,11 +62,13 @@ export const attributed: Readonly<Record<string, Invariant>> = {
 };
 
 /** A 202 is no end, and whoever ends a rollout while it is called has asked for what its calls are told. */
-function hasFailed(world: World, { told, toldMs, conflicting, late, rollout }: Request): boolean {
+function hasFailed(world: World, request: Request): boolean {
+  const { told, toldMs, conflicting, late, rollout } = request;
   const { ledger } = world;
   if (isOfBackend(world, rollout)) return false;
   if (told?.kind === 'view') return told.verdict === 'discard';
   if (told?.kind !== 'failure' || conflicting || late || told.status === 202) return false;
+  if (told.code === 'answer_expired' && mayBeEvicted(world, request)) return false;
   return toldMs < ledger.endAskedMs(rollout.name);
 }
 
@@ -86,7 +89,7 @@ function spared(world: World, rollout: string, run: string): boolean {
 
 /** Why the answer is not what happened; null when it is. */
 function unlikeTruth(world: World, { rollout, planned, call }: Request, output: string): string | null {
-  if (output.startsWith('Error: all ') || planned?.kind === 'upload') return null;
+  if (output.startsWith('Error: all ') || planned?.kind === 'upload' || isOutputGone(output)) return null;
   const owner = ownerKey(rollout.run, rollout.name);
   const ids: ReadonlySet<string> = new Set([call, secondRunOf(callId(call))]);
   const ran = world.truth.executionsOf(owner).filter((execution) => ids.has(execution.call));

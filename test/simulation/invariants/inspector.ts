@@ -1,5 +1,6 @@
 import type { World } from '../world.ts';
 import { acted } from './acted.ts';
+import { answersKept } from './answers-kept.ts';
 import { attributed } from './attributed.ts';
 import { boundOnce } from './bound-once.ts';
 import { ranOnce } from './ran-once.ts';
@@ -35,6 +36,7 @@ export function createInspector(world: World): Inspector {
   const invariants: Readonly<Record<string, Invariant>> = {
     ...boundOnce,
     ...ranOnce,
+    ...answersKept,
     ...attributed,
     ...dependencies,
     ...notScored,

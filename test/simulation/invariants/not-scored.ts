@@ -29,7 +29,7 @@ export const notScored: Readonly<Record<string, Invariant>> = {
       if (told?.kind !== 'failure' || told.code !== 'outcome_unknown') continue;
       const owner = ownerKey(rollout.run, rollout.name);
       const sandbox = world.redis.scripts.state.rollouts.get(owner)?.sandbox;
-      if (sandbox != null && sandbox !== '' && !world.truth.doubted.has(sandbox))
+      if (sandbox != null && sandbox !== '' && !world.truth.mayHaveRun(sandbox))
         return `${rollout.name} ${call} was told so, and every connection to ${sandbox} was refused or answered`;
     }
     return null;

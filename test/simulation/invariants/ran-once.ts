@@ -4,6 +4,7 @@ import { ownerKey } from './owner-key.ts';
 import type { Ledger, Request } from '../trainer/ledger.ts';
 import { isSetup } from '../trainer/plan.ts';
 import { withinMemory } from './within-memory.ts';
+import { isOutputGone } from './answers-kept.ts';
 import type { Invariant } from './inspector.ts';
 
 /**
@@ -37,7 +38,7 @@ export const ranOnce: Readonly<Record<string, Invariant>> = {
   'a repeat gets the recorded answer': ({ ledger }) => {
     const first = new Map<string, string>();
     for (const { request, output } of answers(ledger)) {
-      if (request.conflicting) continue;
+      if (request.conflicting || isOutputGone(output)) continue;
       const name = `${request.rollout.name} ${request.call}`;
       const before = first.get(name);
       if (before !== undefined && before !== output) return `${name}: first "${before}", then "${output}"`;

@@ -9,12 +9,17 @@ import type { RedisHost } from '../fleet/redis-line.ts';
  */
 export function withinMemory(
   truth: Truth,
-  { replacedMs, adoptedMs, unsure }: RedisHost,
+  { replacedMs, adoptedMs, unsure }: Pick<RedisHost, 'replacedMs' | 'adoptedMs' | 'unsure'>,
 ): readonly Execution[] {
   const forgottenMs = replacedMs.at(-1);
   if (forgottenMs === undefined) return truth.executions;
-  const isWaitedFor = ({ owner, sandbox }: Execution) =>
-    !unsure.has(sandbox) || beganElsewhereMs(truth, owner, sandbox) < forgottenMs + waitedForMs;
+  const isWaitedFor = ({ owner, sandbox }: Execution) => {
+    if (!unsure.has(sandbox)) return true;
+    const elsewhereMs = beganElsewhereMs(truth, owner, sandbox);
+    // A Redis that was replaced after that moment has changed nothing about it.
+    const askedMs = replacedMs.findLast((atMs) => atMs <= elsewhereMs);
+    return askedMs === undefined || elsewhereMs < askedMs + waitedForMs;
+  };
   return truth.executions.filter((execution) => {
     const { sandbox, boot, startedMs } = execution;
     if (!isWaitedFor(execution)) return false;

@@ -1,6 +1,7 @@
 import { Binding } from '#services/sandboxd/binding.ts';
 import type { RawAnswer } from '#services/sandboxd/calls/answer.ts';
-import { Journal, type JournalEntry } from '#services/sandboxd/calls/journal.ts';
+import { Journal } from '#services/sandboxd/calls/journal.ts';
+import type { JournalEntry } from '#services/sandboxd/calls/journal-entry.ts';
 import type { Artifact } from '#src/grading/artifacts.ts';
 import { type Owner, rolloutKey } from '#src/model/rollout.ts';
 import {
@@ -19,8 +20,19 @@ import type { Story } from '../engine/story.ts';
 import { runOf } from './command.ts';
 import type { Execution, Life, Truth } from './truth.ts';
 
-/** As sandboxd's own: far from reached here, because simulated commands print one line. */
-const limits = { bytes: 8 * 1024 * 1024, waiting: 1_000, calls: 10_000 };
+/**
+ * Simulated commands print one line, and a rollout has a dozen calls at most. So there is much less room than in sandboxd: for the latest
+ * answers, which are fewer, for those of the product's own calls, and for one call that runs.
+ */
+export const lastKept = 3;
+const printedBytes = 512;
+const answerBytes = 1_100;
+const limits = {
+  bytes: (lastKept + 3) * answerBytes + 2 * printedBytes + 1_024,
+  lastKept,
+  waiting: 1_000,
+  calls: 10_000,
+};
 
 export type DaemonWorld = {
   readonly scheduler: Scheduler;
@@ -113,11 +125,15 @@ export class Daemon {
 
   /** Starts a call once or finds it; `settled` resolves when it is over. */
   receive(call: string, request: CallRequest): JournalEntry {
-    return this.journal.receive(call, request);
+    return this.journal.receive(call, { ...request, keepBytes: printedBytes });
   }
 
   find(call: string): JournalEntry {
     return this.journal.find(call);
+  }
+
+  hasEvicted(call: string): boolean {
+    return this.journal.stateOf(call) === 'evicted';
   }
 
   requireBound(asker: string | undefined): void {
@@ -139,10 +155,10 @@ export class Daemon {
     return entry.decoded() ?? 'running';
   }
 
-  protected emptyJournal(): Journal {
+  protected emptyJournal(kept = lastKept): Journal {
     const { scheduler } = this.#world;
     return new Journal(
-      limits,
+      { ...limits, lastKept: kept },
       (call, request, cancel) => this.#run(call, request, cancel),
       () => scheduler.nowMs,
     );

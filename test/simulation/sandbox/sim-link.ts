@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { WireError } from '#services/sandboxd/wire-error.ts';
+import { SettledIds } from '#src/adapters/sandboxd-http/settled-ids.ts';
 import { type Artifact, tarOf } from '#src/grading/artifacts.ts';
 import type { FileIn, SandboxLink, SandboxTarget } from '#src/ports/sandbox-link.ts';
 import { readTar } from '#src/protocol/sandboxd/tar.ts';
@@ -14,13 +15,27 @@ export function simLink(world: WireWorld, process: SimProcess): SandboxLink {
   const ask = <Answer>(target: SandboxTarget, question: Question<Answer>, signal: AbortSignal) =>
     askOver(world, process, target, question, signal);
   /** What is for one rollout. */
-  const askFor = <Answer>(target: SandboxTarget, question: Question<Answer>, signal: AbortSignal) => {
-    const serve = (daemon: Daemon) => {
+  const askFor = async <Answer>(target: SandboxTarget, question: Question<Answer>, signal: AbortSignal) => {
+    const settled = settledIds.take(target);
+    let unsettled: readonly string[] = [];
+    const serve = async (daemon: Daemon) => {
       daemon.requireBound(target.owner);
-      return question.serve(daemon);
+      daemon.journal.settle(settled);
+      const answer = await question.serve(daemon);
+      unsettled = daemon.journal.unsettled();
+      return answer;
     };
-    return ask(target, { ...question, serve }, signal);
+    try {
+      const answer = await ask(target, { ...question, serve }, signal);
+      if (unsettled.length > 0) for (const hear of hearing) hear(target, unsettled);
+      return answer;
+    } catch (thrown) {
+      settledIds.add(target, settled);
+      throw thrown;
+    }
   };
+  const settledIds = new SettledIds();
+  const hearing: Parameters<SandboxLink['onUnsettled']>[0][] = [];
   const held = (daemon: Daemon, call: string, waitMs: number) => answerWithin(world, daemon, call, waitMs);
 
   return {
@@ -39,6 +54,8 @@ export function simLink(world: WireWorld, process: SimProcess): SandboxLink {
     },
     attach: (target, call, waitMs, signal) =>
       askFor(target, { what: `attach ${call}`, serve: (daemon) => held(daemon, call, waitMs) }, signal),
+    settled: (target, calls) => settledIds.add(target, calls),
+    onUnsettled: (hear) => void hearing.push(hear),
     confirm: (target, calls, signal) =>
       askFor(target, { what: 'confirm', serve: (daemon) => daemon.journal.confirm(calls) }, signal),
     cancel: (target, call, signal) =>
@@ -159,7 +176,8 @@ async function answerWithin(
   const entry = daemon.find(call);
   if (entry.answer !== null) return daemon.answerOf(entry);
   const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = scheduler.after(waitMs, daemon.sandbox, `held ${call}`, resolve);
+  const heldMs = entry.state === 'received' ? Math.min(waitMs, 1_000) : waitMs;
+  const timer = scheduler.after(heldMs, daemon.sandbox, `held ${call}`, resolve);
   await Promise.race([daemon.over(entry), promise]);
   timer.cancel();
   return daemon.answerOf(entry);

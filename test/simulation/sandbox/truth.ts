@@ -52,8 +52,22 @@ export class Truth {
   readonly broken = new Set<string>();
   /** Sandboxes of which somebody, after a call was sent, could not know whether it had arrived. */
   readonly doubted = new Set<string>();
+  /** By sandbox, the calls whose latest answer there was that they still run. */
+  readonly #running = new Map<string, Set<string>>();
   /** Raised by every change, so that invariants look only when there is something new. */
   changes = 0;
+
+  answered(sandbox: string, call: string, isRunning: boolean): void {
+    const running = this.#running.get(sandbox) ?? new Set();
+    this.#running.set(sandbox, running);
+    if (isRunning) running.add(call);
+    else running.delete(call);
+  }
+
+  /** Whether a call may have run in it whose end no gateway has heard. */
+  mayHaveRun(sandbox: string): boolean {
+    return this.doubted.has(sandbox) || (this.#running.get(sandbox)?.size ?? 0) > 0;
+  }
 
   born(sandbox: string, boot: string): Life {
     const life: Life = { sandbox, boot, owners: new Set(), endedMs: null, removed: false };

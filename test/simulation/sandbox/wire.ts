@@ -142,13 +142,21 @@ class Exchange<Answer> {
     }
   }
 
+  get #call(): string | null {
+    return /^(?:call|attach) (.+)$/.exec(this.#question.what)?.[1] ?? null;
+  }
+
   #succeed(answer: Answer): void {
+    if (this.#call !== null && !this.#over)
+      this.#world.truth.answered(this.#target.sandbox, this.#call, answer === 'running');
     this.#finish(() => this.#client.resolve(answer));
   }
 
   #fail(error: LinkError): void {
-    const isOfCall = /^(?:call|attach) /.test(this.#question.what);
-    if (isOfCall && error.trouble.kind === 'maybe_sent') this.#world.truth.doubted.add(this.#target.sandbox);
+    // A second run that is not sent leaves a first one, and which of them would have been the answer is not known.
+    const mayHaveRun =
+      error.trouble.kind === 'maybe_sent' || this.#call?.startsWith('corral again ') === true;
+    if (this.#call !== null && mayHaveRun) this.#world.truth.doubted.add(this.#target.sandbox);
     this.#finish(() => this.#client.reject(error));
   }
 

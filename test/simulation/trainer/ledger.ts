@@ -4,7 +4,8 @@ import type { PlannedCall, PlannedRollout } from './plan.ts';
 
 /** What came back of one request. `lost`: the connection ended without an answer. */
 export type Told =
-  | { readonly kind: 'answer'; readonly output: string; readonly replayed: boolean }
+  /** `ended`: outcome and code. */
+  | { readonly kind: 'answer'; readonly output: string; readonly ended: string; readonly replayed: boolean }
   | { readonly kind: 'score'; readonly score: number }
   | { readonly kind: 'cancelled'; readonly began: boolean }
   | {

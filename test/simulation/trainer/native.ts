@@ -2,7 +2,7 @@ import { callId, rolloutId } from '#src/model/ids.ts';
 import type { Chance } from '../engine/chance.ts';
 import { commandMs, idleMs, requestMs } from '../environment.ts';
 import { commandText } from '../sandbox/command.ts';
-import { type TrainerSession, toldOf } from './session.ts';
+import { answerOf, type TrainerSession, toldOf } from './session.ts';
 import type { Ending, Told } from './ledger.ts';
 import { isSetup, type PlannedCall, type PlannedEnd } from './plan.ts';
 import { wordsFor } from './words.ts';
@@ -40,6 +40,8 @@ export async function driveNative(session: TrainerSession): Promise<Ending> {
     const failed = told.find((one) => one.kind !== 'answer');
     if (failed !== undefined) return discarded(session, failed);
     if (index === 0 && plan.lateSetup !== null) await sendLate(session, plan.lateSetup);
+    const again = session.pickAgain(plan.waves.slice(0, index + 1).flat());
+    if (again !== null) await (again.isAttached ? attach : sendAgain)(session, again.planned);
   }
   world.lastThought(plan);
   await think(session, plan.waves.length);
@@ -124,13 +126,15 @@ async function call(session: TrainerSession, planned: PlannedCall, waitMs: numbe
   }
 }
 
+const sendAgain = (session: TrainerSession, planned: PlannedCall) => send(session, planned, shortWaitMs);
+
 /** It waits for its sandbox, however long the request is. */
 function upload(session: TrainerSession, planned: PlannedCall): Promise<Told> {
   const { call, command } = planned;
   const to = { path: call, user: 'policy', form: 'file', call: callId(call) } as const;
   return session.ask('call', call, { planned }, async (core) => {
     const { bytes } = await core.putFile(session.caller, refOf(session), to, oneChunk(command.token), true);
-    return { kind: 'answer', output: `${bytes} bytes`, replayed: false };
+    return { kind: 'answer', output: `${bytes} bytes`, ended: 'completed', replayed: false };
   });
 }
 
@@ -155,14 +159,14 @@ function send(session: TrainerSession, planned: PlannedCall, waitMs: number, lat
             arguments: JSON.stringify(planned.kind === 'bad_arguments' ? { komand: command } : { command }),
             timeoutMs: null,
           });
-    return { kind: 'answer', output: result.output, replayed: result.replayed };
+    return answerOf(result);
   });
 }
 
 function attach(session: TrainerSession, planned: PlannedCall): Promise<Told> {
   return session.ask('call', planned.call, { planned }, async (core) => {
     const result = await core.attach(session.caller, refOf(session), callId(planned.call), shortWaitMs);
-    return { kind: 'answer', output: result.output, replayed: result.replayed };
+    return answerOf(result);
   });
 }
 

@@ -1,11 +1,13 @@
 import { runId, tenantId } from '#src/model/ids.ts';
+import type { CallResult } from '#src/calls/work.ts';
 import type { Clock } from '#src/ports/clock.ts';
 import type { GatewayCore, RolloutView } from '#services/gateway/core-interface.ts';
 import type { Story } from '../engine/story.ts';
 import type { Asking, Ledger, Request, Told } from './ledger.ts';
 import { brokenWords, idleMs } from '../environment.ts';
 import { type PlatformWorld, post } from './platform.ts';
-import type { PlannedRollout } from './plan.ts';
+import { lastKept } from '../sandbox/daemon.ts';
+import type { PlannedCall, PlannedRollout } from './plan.ts';
 import { wordsFor } from './words.ts';
 
 export type TrainerWorld = PlatformWorld & {
@@ -78,6 +80,15 @@ export class TrainerSession {
     if (isBroken && chance.fork('grades late').happens(lateShare)) await clock.sleep(idleMs + lateMs);
   }
 
+  /** One of the latest calls, whose answer is asked for again; null before the first call. Drawn apart, so that the rest of a story does not depend on it. */
+  pickAgain(
+    planned: readonly PlannedCall[],
+  ): { readonly planned: PlannedCall; readonly isAttached: boolean } | null {
+    const chance = this.world.chance.fork(`asks again ${planned.length}`);
+    const some = planned.filter(({ kind }) => kind !== 'upload').slice(-lastKept);
+    return some.length === 0 ? null : { planned: chance.pick(some), isAttached: chance.happens(0.5) };
+  }
+
   /** Sends it until it is answered or the trainer gives up. `attempt` counts from 0. */
   async withRetries(send: (attempt: number) => Promise<Told>): Promise<Told> {
     for (let attempt = 0; ; attempt += 1) {
@@ -96,6 +107,13 @@ const lateShare = 0.5;
 function isAskedAgain(told: Told): boolean {
   return told.kind === 'lost' || (told.kind === 'failure' && told.status >= 500);
 }
+
+export const answerOf = ({ output, outcome, code, replayed }: CallResult): Told => ({
+  kind: 'answer',
+  output,
+  ended: `${outcome} ${code}`,
+  replayed,
+});
 
 export function toldOf({ record, verdict }: RolloutView): Told {
   const code = verdict.kind === 'discard' ? verdict.code : null;

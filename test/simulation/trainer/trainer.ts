@@ -2,7 +2,7 @@ import { callId, rolloutId } from '#src/model/ids.ts';
 import { failureRow } from '#src/failure/codes.ts';
 import { requestMs } from '../environment.ts';
 import { commandText } from '../sandbox/command.ts';
-import { TrainerSession, type TrainerWorld } from './session.ts';
+import { answerOf, TrainerSession, type TrainerWorld } from './session.ts';
 import type { Ending, Told } from './ledger.ts';
 import { driveNative } from './native.ts';
 import type { PlannedCall, PlannedRollout } from './plan.ts';
@@ -45,7 +45,10 @@ class Platform {
       await this.#think(index);
       const told = await Promise.all(wave.map((planned) => this.#call(planned)));
       const failed = told.find((one) => one.kind !== 'answer');
-      if (failed === undefined) continue;
+      if (failed === undefined) {
+        await this.#askAgain(plan.waves.slice(0, index + 1).flat());
+        continue;
+      }
       if (isFinal(failed) && world.chance.happens(gradesAnyway) && !world.forgotten()) break;
       return { kind: 'discarded', why: wordsFor(failed) };
     }
@@ -68,6 +71,13 @@ class Platform {
     if (told.kind === 'answer') this.#answered.push(id);
     if (told.kind === 'answer' && chance.happens(conflictShare)) await this.#send(planned, id, true);
     return told;
+  }
+
+  /** Its own network may lose an answer that it had. */
+  async #askAgain(planned: readonly PlannedCall[]): Promise<void> {
+    const again = this.#session.pickAgain(planned);
+    if (again !== null && this.#answered.includes(again.planned.call))
+      await this.#send(again.planned, again.planned.call, false);
   }
 
   /** One answer is enough. */
@@ -94,7 +104,7 @@ class Platform {
         timeoutMs: null,
         waitMs: requestMs,
       });
-      return { kind: 'answer', output: result.output, replayed: result.replayed };
+      return answerOf(result);
     });
   }
 

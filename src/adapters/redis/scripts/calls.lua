@@ -139,6 +139,7 @@ end)
 script('settle', function(ask, texts)
   local id, call, outcome, code, ranIn = ask.key, ask.call, ask.outcome, ask.code, ask.ranIn
   local answer, arguments, output, setupSent = texts[1], texts[2], texts[3], texts[4]
+  local isAnswered = answer ~= '' or ask.inJournal
   local state, setup, healing, heals, sandbox = Rollout.read(id, 'state', 'setup', 'healing', 'heals', 'sandbox')
   if not state then return Outage.unsureCode(id) == 'recovering' and Outage.stillRecovering() or nil end
 
@@ -157,7 +158,7 @@ script('settle', function(ask, texts)
   local function fill(summary)
     summary[5], summary[6], summary[7] = ask.admitted, outcome, code or cjson.null
     summary[8], summary[9] = ask.exitCode or cjson.null, ask.durationMs or cjson.null
-    summary[10], summary[11], summary[12] = ask.waitedMs, ask.outputBytes, answer ~= '' and 1 or 0
+    summary[10], summary[11], summary[12] = ask.waitedMs, ask.outputBytes, isAnswered and 1 or 0
     return summary
   end
 
@@ -170,10 +171,10 @@ script('settle', function(ask, texts)
     Run.renew(Rollout.runOf(id), face)
   end
 
-  -- What was refused never asked its sandbox.
+  -- What was refused, or was not admitted, says nothing of its sandbox.
   local function noteServed()
     if ask.unserved then Rollout.write(id, 'unserved', 1)
-    elseif outcome ~= 'refused' then redis.call('HDEL', key.rollout .. id, 'unserved') end
+    elseif ask.admitted == 'yes' and outcome ~= 'refused' then redis.call('HDEL', key.rollout .. id, 'unserved') end
   end
 
   local taintedNow = false
@@ -206,11 +207,12 @@ script('settle', function(ask, texts)
 
   -- An answer that was brought just now needs no way back.
   local function settledReply(summary)
-    local repeated = answer ~= '' and { kind = 'settled' } or Repeat.reply(id, call, summary)
+    local repeated = isAnswered and { kind = 'settled' } or Repeat.reply(id, call, summary)
     return { first = true, tainted = taintedNow, call = Call.reply(id, call, summary), repeated = repeated }
   end
 
-  local summary = fill(known or { ask.tool, ask.digest, nowMs, 0 })
+  -- What a sandbox keeps has run there, also if Redis has forgotten that it was sent.
+  local summary = fill(known or { ask.tool, ask.digest, nowMs, ask.inJournal and 1 or 0 })
   if not known and redis.call('HLEN', key.calls .. id) >= Call.callsMax then return settledReply(summary) end
   Call.write(id, call, summary)
   if known then Call.callEnded(id, call) end

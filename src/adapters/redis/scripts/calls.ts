@@ -12,10 +12,13 @@ const barred = Type.Object({
   admitted: Type.String(),
 });
 const broken = Type.Object({ kind: Type.Literal('broken'), rollout: Rollout });
+const inJournal = { kind: Type.Literal('in_journal'), rollout: Rollout };
 
 /** `Repeat.reply` of lib/repeat.lua. */
 const Repeated = Type.Union([
   Type.Object({ kind: Type.Literal('settled') }),
+  Type.Object(inJournal),
+  Type.Object({ kind: Type.Literal('output_gone') }),
   Type.Object({ kind: Type.Literal('answer_expired') }),
   broken,
   barred,
@@ -59,6 +62,8 @@ export const calls = {
         timeLeftMs: Type.Optional(Type.Integer()),
       }),
       Type.Object({ kind: Type.Literal('settled'), call: StoredCall }),
+      Type.Object({ ...inJournal, call: StoredCall }),
+      Type.Object({ kind: Type.Literal('output_gone'), call: StoredCall }),
       Type.Object({ kind: Type.Literal('answer_expired'), call: StoredCall }),
       Type.Object({ kind: Type.Literal('conflict') }),
       Type.Object({ kind: Type.Literal('setup_over') }),
@@ -69,7 +74,7 @@ export const calls = {
     ]),
   ),
   /**
-   * Raw: its answer, for a grader its arguments and its output, and what a replay of an upload sends. One that was settled before
+   * Raw: its answer if its sandbox does not keep that (`inJournal`), for a grader its arguments and its output, and what a replay of an upload sends. One that was settled before
    * replies raw the stored answer.
    */
   settle: contract(
@@ -97,6 +102,7 @@ export const calls = {
       ranIn: Type.Optional(Type.String()),
       unserved: Type.Optional(Type.Boolean()),
       onlyNew: Type.Optional(Type.Boolean()),
+      inJournal: Type.Optional(Type.Boolean()),
       setup: Type.Optional(SetupEnd),
     },
     orNothing(
