@@ -61,8 +61,8 @@ describe('terminals in a sandbox with the programs of this machine', () => {
     await send(terminal, 'ihello', 'Enter', 'hello');
     expect(await send(terminal, 'world', 'Escape g g', 'world')).toContain('hello\nworld\n~');
     await send(terminal, 'xp', 'Down End', 'ehllo');
-    const end = await send(terminal, ':wq\n', '', 'written');
-    expect(end).toContain('"note.txt"');
+    expect(await send(terminal, ':w\n', '', 'written')).toContain('"note.txt"');
+    expect(await send(terminal, ':q\n', '', 'never')).toContain('ended with exit code 0');
     expect(await calls.shell('cat note.txt')).toBe('ehllo\nworld\n');
   });
 
