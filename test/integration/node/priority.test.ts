@@ -66,9 +66,16 @@ async function msBesideLoops(inside: Inside): Promise<number> {
   return tookMs;
 }
 
-/** A tenth of the weight for each loop is an eighth of the time on a machine of their own; what else runs on it is beside both. */
+/**
+ * A tenth of the weight for each loop is an eighth of the time on a machine of their own. Other programs of the machine only add to
+ * either, so the shortest of some alternating rounds counts.
+ */
 it('loops of the policy hold sandboxd up for half at most of what they would at its own priority', async () => {
-  const besideMs = await msBesideLoops(beside);
-  const behindMs = await msBesideLoops(behind);
-  expect(behindMs).toBeLessThan(besideMs / 2);
+  const besideMs: number[] = [];
+  const behindMs: number[] = [];
+  for (let round = 0; round < 3; round += 1) {
+    besideMs.push(await msBesideLoops(beside));
+    behindMs.push(await msBesideLoops(behind));
+  }
+  expect(Math.min(...behindMs)).toBeLessThan(Math.min(...besideMs) / 2);
 });
