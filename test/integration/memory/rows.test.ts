@@ -86,13 +86,15 @@ test('a score is told again when its row is gone, also where the environment exp
   expect(await grade(world, 'lab', 'trace_1', null)).toMatchObject({ score: 1, replayed: true });
 });
 
-test('an answer is told again after the end of its rollout, when its row is gone', async () => {
+test('a call that is repeated after the end of its rollout is known, although its row is gone: its answer went with the sandbox', async () => {
   await using world = await CoreWorld.start({ expose: ['answer'] });
   await world.ready();
-  const { output } = await world.sh('trace_1', 'call_1', 'echo');
+  await world.sh('trace_1', 'call_1', 'echo');
   await world.grade('trace_1', 'yes', ['call_1']);
   const other = world.gateway();
-  expect(await world.sh('trace_1', 'call_1', 'echo', other.core)).toMatchObject({ output, replayed: true });
+  const again = world.sh('trace_1', 'call_1', 'echo', other.core);
+  await expect(again).rejects.toMatchObject({ code: 'answer_expired', admitted: 'yes' });
+  expect(world.link.ran).toEqual(['call_1']);
   await other.close();
 });
 
