@@ -82,13 +82,22 @@ const mebibyte = 1024 * 1024;
 /** SIGKILL to a sandbox's sandboxd, from the machine on which the cluster's nodes are only namespaces. */
 export async function killSandboxd(sandbox: SandboxId): Promise<void> {
   const pids = (await readdir('/proc')).filter((entry) => /^\d+$/.test(entry));
-  const own = await Promise.all(pids.map(async (pid) => ((await isSandboxd(pid, sandbox)) ? [pid] : [])));
-  const [pid] = own.flat();
-  if (pid === undefined) throw new Error(`no sandboxd of ${sandbox} runs on this machine`);
-  process.kill(Number(pid), 'SIGKILL');
+  const own = await Promise.all(pids.map(async (pid) => ((await isOf(pid, sandbox)) ? [pid] : [])));
+  const all = new Set(own.flat());
+  // A process that sandboxd starts has its environment for a moment.
+  const parents = await Promise.all([...all].map(async (pid) => [pid, await parentOf(pid)] as const));
+  const first = parents.find(([, parent]) => parent !== null && !all.has(parent));
+  if (first === undefined) throw new Error(`no sandboxd of ${sandbox} runs on this machine`);
+  process.kill(Number(first[0]), 'SIGKILL');
 }
 
-async function isSandboxd(pid: string, sandbox: SandboxId): Promise<boolean> {
+async function isOf(pid: string, sandbox: SandboxId): Promise<boolean> {
   const environment = await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '');
   return environment.split('\0').includes(`CORRAL_SANDBOX_ID=${sandbox}`);
+}
+
+/** Null: it has ended. */
+async function parentOf(pid: string): Promise<string | null> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+  return /^PPid:\t(\d+)$/m.exec(status)?.[1] ?? null;
 }

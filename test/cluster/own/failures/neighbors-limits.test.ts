@@ -32,10 +32,13 @@ afterAll(() => corral?.stop());
 const { call, grade, view } = rolloutsOf(() => corral, 'watching');
 
 const inNode = (script: string) => `${payloadNodeArgv('/opt/corral').join(' ')} --eval '${script}'`;
-/** Holds them while its call lasts. */
+/** Takes each that is given back, such as what sandboxd tries with, and holds them while its call lasts. */
 const take = runsProgram(`
-  while (call(SYS_inotify_init1, 0, 0, 0, 0) >= 0);
-  for (;;) call5(SYS_ppoll, 0, 0, 0, 0, 0);`);
+  long pause[2] = { 0, 10000000 };
+  for (;;) {
+    while (call(SYS_inotify_init1, 0, 0, 0, 0) >= 0);
+    call5(SYS_ppoll, 0, 0, (word)pause, 0, 0);
+  }`);
 /** A program that watches a file, and is scored for what it saw. */
 const work = inNode(`
   const watcher = fs.watch(".", () => {
