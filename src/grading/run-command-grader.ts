@@ -1,6 +1,6 @@
 import { undisturbed } from '../claiming/undisturbed.ts';
 import { targetOf } from '../claiming/target.ts';
-import { Failure } from '../failure/failure.ts';
+import { Barred, Failure } from '../failure/failure.ts';
 import { saidBySandbox } from '../failure/witness.ts';
 import { aroundGraderMs, type Item } from '../model/grader.ts';
 import { type CallId, callId } from '../model/ids.ts';
@@ -15,6 +15,9 @@ import {
 import type { CommandEnd, CommandGrade, Leaf } from './graders/evaluation.ts';
 import type { GradeJob } from './job.ts';
 import { maxPauseMs } from './paused-clock.ts';
+import { longestGradeMs } from '../model/grading-time.ts';
+import { NotYet, type RetryDeps, retrying } from '../waiting/retries.ts';
+import { retryPolicies } from '../waiting/retry-policies.ts';
 import { PolicyBrokeIt, type TroubleDeps, whileItStands } from './still-there.ts';
 
 export type CommandGraderDeps = TroubleDeps & {
@@ -48,13 +51,56 @@ export async function runCommandGrader(
 ): Promise<CommandEnd> {
   if (job.rollout.broken !== null) return brokenByPolicy(job.rollout.broken);
   try {
-    return endOf(leaf, await run(deps, job, leaf, rollout));
+    return await unlessBrokenTwice(deps, job, async () => endOf(leaf, await run(deps, job, leaf, rollout)));
   } catch (thrown) {
     if (thrown instanceof PolicyBrokeIt) return brokenByPolicy(thrown.message);
     if (thrown instanceof LinkError) throw brokenProtocol(thrown.message);
     throw thrown;
   }
 }
+
+/**
+ * Believes that the policy left a grader no room only if that is so twice: each try first ends everything of the policy. A second try that
+ * fails otherwise says nothing, so the first end counts. If too little of the turn is left for a whole grading, there is no second try: a
+ * turn that runs out of time would discard what should score low.
+ */
+async function unlessBrokenTwice(
+  deps: RetryDeps,
+  { environment, deadline }: Pick<GradeJob, 'environment' | 'deadline'>,
+  grade: () => Promise<CommandEnd>,
+): Promise<CommandEnd> {
+  let broken: BrokenGrader | null = null;
+  const attempt = async () => {
+    const end = await grade().catch((thrown: unknown) => {
+      if (broken !== null && !isVeto(thrown)) throw broken;
+      throw thrown;
+    });
+    if (!isBroken(end)) return end;
+    broken ??= new BrokenGrader(end);
+    throw deadline.remainingMs < longestGradeMs(environment) ? broken : new NotYet(broken);
+  };
+  try {
+    return await retrying(deps, retryPolicies.brokenGrader, attempt, { until: deadline });
+  } catch (thrown) {
+    if (thrown instanceof BrokenGrader) return thrown.end;
+    throw thrown;
+  }
+}
+
+class BrokenGrader extends Error {
+  readonly end: CommandEnd;
+
+  constructor(end: CommandEnd) {
+    super('its sandbox had no room for the grader');
+    this.end = end;
+  }
+}
+
+const isBroken = ({ grade }: CommandEnd): boolean => grade.kind === 'bad' && grade.how === 'broken';
+
+/** The rollout was lost or ended meanwhile, or its policy broke the whole sandbox. */
+const isVeto = (thrown: unknown): boolean =>
+  thrown instanceof PolicyBrokeIt || thrown instanceof Barred || (thrown instanceof Failure && thrown.taints);
 
 async function run(
   deps: CommandGraderDeps,

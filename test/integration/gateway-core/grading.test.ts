@@ -157,6 +157,44 @@ test.each([
   },
 );
 
+const noRoom = { kind: 'folder_failed', errno: 'ENOMEM', message: 'out of memory' } as const;
+
+test.each([
+  ['works', [noRoom, { kind: 'ran', score: '0.75' }], 0.75, 2],
+  ['finds no room either', [noRoom, noRoom, { kind: 'ran', score: '0.75' }], 0, 2],
+  ['fails otherwise, which says nothing', [noRoom, { ...noRoom, errno: 'ETIMEDOUT' }], 0, 2],
+  ['could only be made after another kind of failure', [{ kind: 'ran', score: 'splendid' }], 0, 1],
+] as const)(
+  'a grader without room in its sandbox is tried once more, and a second try that %s decides',
+  async (_what, grades, score, runs) => {
+    await using world = await CoreWorld.start({ grader: allZero });
+    await world.ready();
+    await world.sh('trace_1', 'call_1', 'echo');
+    const left = grades.map((grade) => answering({ grade }));
+    const calls = new Set<string>();
+    world.link.behaviour = ({ digest }) => {
+      calls.add(digest);
+      return left.shift() ?? answering({ grade: noRoom });
+    };
+    expect(await world.grade('trace_1', 'x')).toMatchObject({ score });
+    expect(calls.size).toBe(runs);
+  },
+);
+
+test('a grader without room is not tried again if a whole grading would not fit into what is left of its turn', async () => {
+  const limits = { ...fakeEnvironment().limits, gradeMs: 60_000 };
+  await using world = await CoreWorld.start({ grader: allZero, limits });
+  await world.ready();
+  await world.sh('trace_1', 'call_1', 'echo');
+  let runs = 0;
+  world.link.behaviour = () => {
+    runs += 1;
+    return answering({ grade: noRoom });
+  };
+  expect(await world.grade('trace_1', 'x')).toMatchObject({ score: 0 });
+  expect(runs).toBe(1);
+});
+
 const notRun = { kind: 'ran', score: null } as const;
 
 test.each([
