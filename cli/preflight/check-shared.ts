@@ -74,13 +74,15 @@ function sharedDisk({ disks, largestFileBytes }: Shared): string | null {
 }
 
 const sharedIds = ({ uidMap }: Shared): string | null =>
-  uidMap === allIds ? 'the user ids of the node, with keys and pending signals of user 1000' : null;
+  uidMap === allIds
+    ? 'the user ids of the node, with pipes, pending signals and message queues of user 1000: one that takes them all makes the others discards'
+    : null;
 
 /** In pods also with ids of their own: the kernel counts them for the runtime's root, too. One machine's sandboxes have one each. */
 const sharedWatches = ({ largestFileBytes, inotifyInstances }: Shared): string | null =>
   largestFileBytes === null
     ? null
-    : `all ${inotifyInstances} inotify instances that the node grants to a user`;
+    : `all ${inotifyInstances} inotify instances that the node grants to a user, in the same way`;
 
 /** Without own ids it is a pod; on one machine `limit-sockets` bounds them. */
 const sharedSockets = ({ uidMap, cgroupVersion }: Shared): string | null =>

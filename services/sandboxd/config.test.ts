@@ -34,6 +34,7 @@ describe('readConfig', () => {
       cgroupCpu: null,
       mirrorTally: null,
       ownDiskMebibytes: null,
+      sharesLimits: false,
       shmMebibytes: null,
       rehearseAfterMs: 10_000,
     });

@@ -52,6 +52,8 @@ export type Config = {
   readonly mirrorTally: string | null;
   /** What the sandbox may write, where its folders lie on a disk that others share; null: its disk is its own. */
   readonly ownDiskMebibytes: number | null;
+  /** Whether sandboxes of this machine share what the kernel grants to a user or to the whole machine. */
+  readonly sharesLimits: boolean;
   /** Of `/dev/shm`, where a file may be larger than the disk; null: not said. */
   readonly shmMebibytes: number | null;
   /** How long it stands idle before it rehearses. Whoever waits for a sandbox has bound it long before the usual ten seconds. */
@@ -96,6 +98,7 @@ function parse(env: NodeJS.ProcessEnv, ownFolder: string, complain: Complain): C
     cgroupCpu: env['CORRAL_CGROUP_CPU'] ?? null,
     mirrorTally: env['CORRAL_MIRROR_TALLY'] ?? null,
     ownDiskMebibytes: parsePositive(env, 'CORRAL_DISK_MIB', null, complain),
+    sharesLimits: env['CORRAL_SHARED_LIMITS'] === 'user',
     shmMebibytes: parsePositive(env, 'CORRAL_SHM_MIB', null, complain),
     rehearseAfterMs: parsePositive(env, 'CORRAL_REHEARSE_AFTER_MS', 10_000, complain),
   };

@@ -8,7 +8,8 @@ import { Binding } from './binding.ts';
 import { Journal } from './calls/journal.ts';
 import { Outputs } from './calls/answer.ts';
 import { BackgroundTime, momentNow } from './calls/background-time.ts';
-import { DiskBetweenCalls } from './calls/node-disk.ts';
+import { NodeBetweenCalls, nodeLook } from './calls/node-watch.ts';
+import { SharedLimits } from './calls/shared-limits.ts';
 import { callStarter } from './calls/start-call.ts';
 import { monotonicMs } from './clock.ts';
 import { starvationOf } from './command/starvation.ts';
@@ -48,7 +49,7 @@ export type Daemon = {
   readonly background: BackgroundTime;
   /** Folders in which a policy's changes were put for a grader. */
   readonly changed: Set<string>;
-  readonly betweenCalls: DiskBetweenCalls;
+  readonly betweenCalls: NodeBetweenCalls;
 } & Around;
 
 /** What a daemon does beyond its own state. */
@@ -72,8 +73,15 @@ export function createDaemon(config: Config, env: NodeJS.ProcessEnv, boot: strin
   const lifeLeftMs = () => binding.expiresInMs(monotonicMs()) ?? Infinity;
   const starvation = starvationOf(config);
   const grounds = { config, env, leaders, starvation, changed };
-  const betweenCalls = new DiskBetweenCalls(config, () => hasLife(config, leaders));
-  const starter = callStarter({ ...grounds, lifeLeftMs, betweenCalls }, turns, outputs, background);
+  const limits = new SharedLimits(config);
+  const lookAtNode = nodeLook(config, limits);
+  const betweenCalls = new NodeBetweenCalls(lookAtNode, () => hasLife(config, leaders, limits.pid));
+  const starter = callStarter(
+    { ...grounds, lifeLeftMs, lookAtNode, betweenCalls },
+    turns,
+    outputs,
+    background,
+  );
   const journal = new Journal(journalLimits, starter, monotonicMs);
   const done = { probed: false, filesPut: 0 };
   const uploads = new Uploads(maxCallsOfLife);

@@ -197,6 +197,7 @@ export type LossCause =
   | 'node_out_of_memory'
   | 'out_of_disk'
   | 'node_disk_full'
+  | 'node_limit_used_up'
   | 'request_lost'
   | 'expired';
 

@@ -55,6 +55,7 @@ export const mayBeCommand: Readonly<Record<LossCause, boolean | 'by_evidence'>> 
   sandbox_exited: true,
   boot_changed: true,
   node_disk_full: true,
+  node_limit_used_up: true,
   // After a dispatched call these are proof; without the record of one, nobody can rule a command out.
   out_of_memory: true,
   out_of_disk: true,

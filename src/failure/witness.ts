@@ -72,6 +72,7 @@ const witnesses: Readonly<Record<FailureCode | LossCause, Witness>> = {
   node_out_of_memory: 'by_evidence',
   out_of_disk: 'outside',
   node_disk_full: 'sandbox',
+  node_limit_used_up: 'sandbox',
   request_lost: 'by_evidence',
   expired: 'by_evidence',
 };

@@ -50,7 +50,7 @@ export type SandboxTarget = {
 /**
  * Why sandboxd gave no answer. `not_sent`: no connection was made, nothing ran. `maybe_sent`: the connection broke
  * after bytes may have left; only the journal knows. `other_boot` / `other_sandbox`: somebody else lives there.
- * `struck`: it did answer, but its machine was short of memory or disk meanwhile, so that the answer proves nothing.
+ * `struck`: it did answer, but its machine was short of memory, disk or a limit of the kernel meanwhile, so that the answer proves nothing.
  */
 export type LinkTrouble =
   | { readonly kind: 'not_sent'; readonly detail: string }
@@ -60,7 +60,7 @@ export type LinkTrouble =
   | {
       readonly kind: 'struck';
       readonly detail: string;
-      readonly cause: 'node_out_of_memory' | 'node_disk_full';
+      readonly cause: 'node_out_of_memory' | 'node_disk_full' | 'node_limit_used_up';
       readonly evidence: Evidence;
     }
   | {

@@ -26,7 +26,7 @@ export const compilerFile = join(nativeFolder, 'compiler.txt');
 export const architectures = ['x64', 'arm64'] as const satisfies readonly Architecture[];
 
 /** Debian's names; the one for this machine is the same program as `gcc`. */
-const compilers: Readonly<Record<Architecture, string>> = {
+export const compilers: Readonly<Record<Architecture, string>> = {
   x64: 'x86_64-linux-gnu-gcc',
   arm64: 'aarch64-linux-gnu-gcc',
 };

@@ -219,6 +219,7 @@ function environment(plan: Plan): Readonly<Record<string, string>> {
     ...ownIdVariables(plan.image.ownIds),
     ...(plan.overlay?.graders == null ? {} : { CORRAL_GRADER_ROOT: places.graderRoot }),
     CORRAL_PID_NAMESPACE: 'own',
+    ...(!plan.ownIds && { CORRAL_SHARED_LIMITS: 'user' }),
     CORRAL_USERS: plan.users,
     CORRAL_PAYLOAD: places.payload,
     ...foldersVariable(plan.template),

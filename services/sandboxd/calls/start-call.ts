@@ -30,7 +30,7 @@ import type { BackgroundTime } from './background-time.ts';
 import { clockAtStart } from './call-clock.ts';
 import type { StartCall } from './journal.ts';
 import { watchMirrors } from './mirror-watch.ts';
-import { type DiskBetweenCalls, watchNodeDisk } from './node-disk.ts';
+import { type NodeBetweenCalls, type NodeLook, watchNode } from './node-watch.ts';
 
 /**
  * How calls become processes: a command as it is, a built-in tool as our helper, both under the command's user; a grade as
@@ -42,7 +42,7 @@ export function callStarter(
   outputs: Outputs,
   background: BackgroundTime,
 ): StartCall {
-  const { config, betweenCalls } = deps;
+  const { config, betweenCalls, lookAtNode } = deps;
   const queries = queriesOf(deps);
   const memory = memoryFilesHere(config.cgroupEvents);
   return async (callId, request, cancel, leftMs, live) => {
@@ -51,13 +51,13 @@ export function callStarter(
     const watched = memory && watchMemory(memory);
     const beside = roomBeside(outputs, request);
     const whole = { ...request, keepBytes: Math.max(request.keepBytes, beside) };
-    const nodeDisk = watchNodeDisk(config);
+    const node = watchNode(lookAtNode);
     const { mirrorTally } = config;
     const mirrors = mirrorTally === null ? null : await watchMirrors(mirrorTally, request);
     const carriedOut = carryOut(deps, whole, { turns, queries, leftMs, live }, cancel);
     const carried = await carriedOut.finally(() => {
       background.leave();
-      nodeDisk.end();
+      node.end();
       watched?.end();
     });
     if (carried === 'late') {
@@ -73,7 +73,8 @@ export function callStarter(
       durationMs,
       outOfMemoryKills: kills?.count ?? null,
       ...(kills?.lackedBy == null ? {} : { memoryLackedBy: kills.lackedBy }),
-      ...(((await nodeDisk.wasFull()) || betweenCalls.wasFull) && { nodeDiskFull: true as const }),
+      ...betweenCalls.found,
+      ...(await node.found()),
       ...(await mirrors?.end()),
       escapedProcesses,
       backgroundProcesses,
@@ -124,7 +125,9 @@ function kept(
 }
 
 type Deps = Grounds & {
-  readonly betweenCalls: DiskBetweenCalls;
+  /** Null: the sandbox shares nothing with others of its node. */
+  readonly lookAtNode: NodeLook | null;
+  readonly betweenCalls: NodeBetweenCalls;
   /** Until the sandbox ends itself; infinite before its bind. */
   readonly lifeLeftMs: () => number;
 };

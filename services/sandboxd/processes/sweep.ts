@@ -51,9 +51,9 @@ export async function sweepAll(config: Config, leaders: Leaders): Promise<Swept>
   return swept;
 }
 
-/** Whether any process of a command of the policy's lives, or one that works for it. */
-export function hasLife(config: Config, leaders: Leaders): boolean {
-  if (config.userMode !== 'two-user') return ofLeaders(leaders.all()).length > 0;
+/** Whether any process of a command of the policy's lives, or one that works for it. `ours`: a process of sandboxd's own. */
+export function hasLife(config: Config, leaders: Leaders, ours: number | null): boolean {
+  if (config.userMode !== 'two-user') return ofLeaders(leaders.all()).some(({ pid }) => pid !== ours);
   return hasProcessOf(config.policyUid);
 }
 

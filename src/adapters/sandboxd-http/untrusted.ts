@@ -79,6 +79,7 @@ const Evidence = Type.Object({
   outOfMemoryKills: Type.Union([Count, Type.Null()]),
   memoryLackedBy: Type.Optional(Type.String()),
   nodeDiskFull: Type.Optional(Type.Boolean()),
+  limitsUsedUp: Type.Optional(Type.Array(Type.String({ maxLength: 40 }), { maxItems: 16 })),
   mirrors: Type.Optional(
     Type.Object({
       asked: Count,

@@ -112,6 +112,9 @@ export const lossByPolicy: Readonly<Record<LossCause, ByPolicy>> = {
   node_disk_full: marked(
     'The kubelet measures what a pod writes only now and then, so a command can fill the disk of its node until then.',
   ),
+  node_limit_used_up: marked(
+    'The kernel counts these things for a user or for the machine, so a command can take all of them, also from the others.',
+  ),
   node_drained: no('Only operators, autoscalers and the spot market drain nodes.'),
   preempted: no('The scheduler or the market decides.'),
   node_lost: marked(

@@ -86,6 +86,14 @@ export const lossCauses = {
     operator:
       'Find the pod that fills the disk. Give sandboxes volumes with a size of their own, or nodes with project quotas, so that no sandbox can use more than its `disk`.',
   },
+  node_limit_used_up: {
+    means:
+      'A limit of the kernel that sandboxes of the machine share was used up while a call ran. A program of the sandbox may have failed for what another one took, so the result of the call is unknown.',
+    evidence:
+      '`limits`: `inotify_instances`, `inotify_watches`, `epoll_watches`, `pipe_memory`, `pending_signals`, `files_in_flight`, `message_queues` or `locked_memory` of a user; `pseudo_terminals` of the machine. `seen_by`: `gateway`, `controller` or `grading`. sandboxd looks four times a second.',
+    operator:
+      'Raise the limit on the nodes, such as `fs.inotify.max_user_instances` or `kernel.pty.max`; see [operators.md](operators.md#what-only-a-better-node-prevents). Find the rollout that takes it: its discards have the same cause.',
+  },
   request_lost: {
     means:
       'Only for sandboxes of [E2B’s clients](clients/e2b.md#what-a-lost-request-becomes). A request got no answer that says what happened: no gateway listened, its gateway died, or the answer was an infrastructure failure. Such a client goes on as if the policy had failed, so the sandbox is given up before anything is graded.',

@@ -73,6 +73,7 @@ export const unmarkedWitness: Readonly<Record<FailureCode | LossCause, UnmarkedW
     'On one machine the kernel’s counters of memory, which `node` reads from outside. What an event of a cluster’s node or a sandbox says is marked.',
   out_of_disk: null,
   node_disk_full: null,
+  node_limit_used_up: null,
   request_lost:
     'Fleet state, which had the request in hand. If the sandbox took no connection, it is marked.',
   expired:

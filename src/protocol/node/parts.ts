@@ -150,6 +150,7 @@ const lossCauses = {
   node_out_of_memory: true,
   out_of_disk: true,
   node_disk_full: true,
+  node_limit_used_up: true,
   request_lost: true,
   expired: true,
 } as const satisfies Record<LossCause, true>;

@@ -5,8 +5,8 @@
  *   lib/ld.so      the ELF loader and, beside it, every library that Node needs
  *   node           the Node binary
  *   sandboxd/      the bundled JavaScript of sandboxd and of its helper, and `enter`, through which it starts every program;
- *                  `mount-root`, `own-network` and `limit-sockets`, with which one machine's node starts a whole sandbox; `daemon`,
- *                  another name of the Node binary
+ *                  `mount-root`, `own-network` and `limit-sockets`, with which one machine's node starts a whole sandbox; `reader` and
+ *                  `try-limits`, which sandboxd asks; `daemon`, another name of the Node binary
  *
  * The loader is told its library path as an argument, which children do not inherit: the image's own programs find
  * their own libraries, never ours.
@@ -22,6 +22,7 @@ export const payloadLayout = {
   'limit-sockets': 'sandboxd/limit-sockets',
   'own-network': 'sandboxd/own-network',
   'mount-root': 'sandboxd/mount-root',
+  'try-limits': 'sandboxd/try-limits',
   /** A link to `node`, so that a policy that looks for its own server by `pgrep -f node` does not find the sandbox's first processes. */
   daemon: 'sandboxd/daemon',
 } as const;
@@ -44,9 +45,17 @@ export const payloadEntry = (mountPoint: string, entry: PayloadEntry): string =>
 
 /**
  * The programs with sources in `infra/payload/native`: `enter` starts all others, `reader` reads the policy's files, `mount-root` mounts
- * a sandbox's root, `own-network` gives it its network, and `limit-sockets` limits how many sockets it has.
+ * a sandbox's root, `own-network` gives it its network, `limit-sockets` limits how many sockets it has, and `try-limits` tells which limits
+ * that it shares with others are used up.
  */
-export const nativePrograms = ['enter', 'reader', 'limit-sockets', 'own-network', 'mount-root'] as const;
+export const nativePrograms = [
+  'enter',
+  'reader',
+  'limit-sockets',
+  'own-network',
+  'mount-root',
+  'try-limits',
+] as const;
 export type NativeProgram = (typeof nativePrograms)[number];
 
 export const payloadNative = (mountPoint: string, program: NativeProgram): string =>

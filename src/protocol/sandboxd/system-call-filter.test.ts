@@ -32,6 +32,7 @@ describe.each(['x64', 'arm64'] as const)('the filter of programs on %s', (archit
     ['clone', [0x11], allowed],
     ['clone', [0x1000_0011], allowed],
     ['clone3', [], unknown],
+    ['io_setup', [128], unknown],
     ['socket', [16, 3, 0], allowed],
     ['socket', [16, 3, 16], noProtocol],
     ['socketpair', [16, 3, 2], noProtocol],
@@ -45,7 +46,7 @@ describe.each(['x64', 'arm64'] as const)('the filter of programs on %s', (archit
   });
 
   it('leaves every other call to the filters of the machine', () => {
-    const ruled = new Set(['fcntl', 'clone', 'clone3', 'socket', 'socketpair', 'setsockopt']);
+    const ruled = new Set(['fcntl', 'clone', 'clone3', 'io_setup', 'socket', 'socketpair', 'setsockopt']);
     const others = systemCalls.filter((each) => each[architecture] !== null && !ruled.has(each.name));
     expect(others.filter(({ name }) => call(name) !== allowed)).toEqual([]);
   });

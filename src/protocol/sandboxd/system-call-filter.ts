@@ -7,6 +7,7 @@
  *   netlink beyond      EPROTONOSUPPORT: unread answers of other protocols take memory that no sandbox pays for; the first,
  *   protocol 0          NETLINK_ROUTE, has a machine's own addresses
  *   SO_RCVBUF           does nothing and succeeds: what a netlink socket has not read is charged to no sandbox
+ *   io_setup            ENOSYS: contexts of asynchronous I/O are one number for the whole machine, and one program could take all of them
  *   clone3              ENOSYS: its flags are behind a pointer, which no filter can follow; libraries then use clone
  */
 
@@ -90,6 +91,7 @@ const ruled: readonly Ruled[] = [
   { number: { x64: 72, arm64: 25 }, rule: leasesRefused },
   { number: { x64: 56, arm64: 220 }, rule: flagsRefused(cloneParent) },
   { number: { x64: 435, arm64: 435 }, rule: [unknown] },
+  { number: { x64: 206, arm64: 0 }, rule: [unknown] },
   { number: { x64: 41, arm64: 198 }, rule: netlinkLimited },
   { number: { x64: 53, arm64: 199 }, rule: netlinkLimited },
   { number: { x64: 54, arm64: 208 }, rule: receiveBufferKept },

@@ -495,6 +495,18 @@ export type CallAnswer = {
   readonly grade?: GradeTurn;
 };
 
+/** What the kernel counts for a user of a machine, or for the whole machine. */
+export type SharedLimit =
+  | 'inotify_instances'
+  | 'inotify_watches'
+  | 'epoll_watches'
+  | 'pipe_memory'
+  | 'pending_signals'
+  | 'files_in_flight'
+  | 'message_queues'
+  | 'locked_memory'
+  | 'pseudo_terminals';
+
 export type CallEvidence = {
   readonly durationMs: number;
   /** Kills by the kernel for memory in this sandbox while the call ran; null where the host's cgroups cannot be read. */
@@ -503,6 +515,8 @@ export type CallEvidence = {
   readonly memoryLackedBy?: 'sandbox' | 'machine' | 'unknown';
   /** The disk that the sandbox shares with others of its node was full while the call ran. */
   readonly nodeDiskFull?: true;
+  /** Limits of the kernel that the sandbox shares with others, and that were used up while the call ran. */
+  readonly limitsUsedUp?: readonly SharedLimit[];
   /** The counts of requests to package mirrors meanwhile; absent: there were none. */
   readonly mirrors?: MirrorCounts & { readonly doubt: MirrorDoubt | null };
   /** Processes of the call that were still alive after the whole tree was killed. */

@@ -6,11 +6,9 @@ import { imageNames } from '#infra/images/catalogue.ts';
 import { anyPlace } from '#src/model/environment.ts';
 import { clusterOfTest } from '#test/support/cluster.ts';
 import { startPodSandbox } from '#test/support/pod-sandbox.ts';
+import { runsProgram } from '#test/support/small-program.ts';
 
-/*
- * Pods with user ids of their own (`hostUsers: false`), on a node whose runtime can. They do not separate inotify instances: the kernel
- * charges those of a user namespace to who made it as well, and that is the runtime's root for every pod.
- */
+/* Pods with user ids of their own (`hostUsers: false`), on a node whose runtime can. */
 
 const taint = 'example.com/own-ids';
 
@@ -56,4 +54,26 @@ test.each([
   expect(Number(first)).toBeGreaterThan(0);
   expect(second).not.toBe(first);
   expect(await sandbox.sh('id -u; echo written > file && cat file')).toBe(`${uid}\nwritten\n`);
+});
+
+/*
+ * The kernel charges inotify instances of a user namespace to who made it as well, and that is the runtime's root for every pod. What it
+ * counts for a user alone is apart.
+ */
+test.each([
+  ['inotify instances are shared', 'SYS_inotify_init1, 0', 0, 128],
+  ['pipes are not', 'SYS_pipe2, (word)ends', 2_000, 2_000],
+])('between two sandboxes %s', async (_, taking, least, most) => {
+  await using one = await start({});
+  await using other = await start({});
+  const take = `int ends[2]; (void)ends; for (int count = 0; count < 1000 && call(${taking}, 0, 0, 0) >= 0; count++)
+    call(SYS_write, 1, (word)"1", 1, 0);`;
+  const hold = `${take} call(SYS_write, 1, (word)".", 1, 0); for (;;) call5(SYS_ppoll, 0, 0, 0, 0, 0);`;
+  const held = await one.sh(
+    `(${runsProgram(hold)}) > said 2>&1 & until grep -q '[.]' said; do sleep 0.1; done; tr -d . < said`,
+  );
+  const had = await other.sh(runsProgram(take));
+  expect(held.length).toBeGreaterThan(0);
+  expect(held.length + had.length).toBeGreaterThanOrEqual(least);
+  expect(held.length + had.length).toBeLessThanOrEqual(most);
 });

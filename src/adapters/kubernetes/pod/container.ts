@@ -109,6 +109,8 @@ function variables(
     CORRAL_USERS: users,
     CORRAL_DISK_MIB: String(Math.ceil(template.diskBytes / mebibyte)),
     CORRAL_SHM_MIB: String(Math.ceil((template.shmBytes ?? usualShmBytes) / mebibyte)),
+    // Also with ids of its own: the kernel counts much for whom the runtime is, too.
+    CORRAL_SHARED_LIMITS: 'user',
     CORRAL_PAYLOAD: places.payload,
     ...foldersVariable(template),
     CORRAL_POLICY_UID: String(ids.policy),

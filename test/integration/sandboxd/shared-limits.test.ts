@@ -1,0 +1,85 @@
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import type { Readable, Writable } from 'node:stream';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { callId } from '#src/model/ids.ts';
+import type { CallEvidence } from '#src/protocol/sandboxd/wire.ts';
+import { type TakenLimit, takeAll, takenLimits } from '#test/support/limit-takers.ts';
+import { aBind, aShellCall, startSandboxd, type TestSandboxd } from '#test/support/sandboxd.ts';
+
+/*
+ * The commands of a pod are the user 1000 of their node, as those of other pods. Here a neighbor is another process of the same user.
+ */
+
+const uid = 51_300;
+const neighborsOwn = 51_301;
+
+let started: TestSandboxd;
+beforeAll(async () => {
+  const ids = { CORRAL_POLICY_UID: String(uid), CORRAL_POLICY_GID: String(uid) };
+  started = await startSandboxd({ env: { ...ids, CORRAL_SHARED_LIMITS: 'user' } });
+  await started.link.bind(started.target, aBind(), AbortSignal.timeout(60_000));
+});
+afterAll(() => started.stop());
+
+let calls = 0;
+async function evidenceOf(command: string): Promise<CallEvidence> {
+  const { link, target } = started;
+  calls += 1;
+  const id = callId(`c${calls}`);
+  const answer = await link.call(target, id, aShellCall(command), 15_000, AbortSignal.timeout(60_000));
+  if (answer === 'running') throw new Error('it still runs');
+  return answer.evidence;
+}
+
+type Neighbor = ChildProcessByStdio<Writable, Readable, null>;
+
+/** Resolves when it has taken all. */
+async function neighbor(limit: TakenLimit, id: number): Promise<Neighbor> {
+  const user = ['--reuid', String(id), '--regid', String(id), '--clear-groups'];
+  const argv = [...user, 'sh', '-c', takeAll(limit)];
+  const child = spawn('setpriv', argv, { cwd: '/', stdio: ['pipe', 'pipe', 'inherit'] });
+  const [said] = (await once(child.stdout, 'data')) as [Buffer];
+  expect(said.toString()).toMatch(/^took [1-9]/);
+  return child;
+}
+
+/** The kernel gives some of it back a while after the process has ended. */
+const untilFree = () =>
+  expect.poll(() => evidenceOf('true'), { timeout: 30_000 }).not.toHaveProperty('limitsUsedUp');
+
+async function end(child: Neighbor): Promise<void> {
+  child.stdin.end();
+  await once(child, 'close');
+}
+
+it.each(takenLimits)('a call while a neighbor of the same user has all of it says so: %s', async (limit) => {
+  expect(await evidenceOf('true')).not.toHaveProperty('limitsUsedUp');
+  const taker = await neighbor(limit, uid);
+  expect(await evidenceOf('true')).toMatchObject({ limitsUsedUp: [limit] });
+  await end(taker);
+  await untilFree();
+});
+
+it('what a neighbor of another user takes does not count', async () => {
+  const taker = await neighbor('inotify_instances', neighborsOwn);
+  expect(await evidenceOf('true')).not.toHaveProperty('limitsUsedUp');
+  await end(taker);
+});
+
+it('a neighbor that takes it during a call and gives it back is seen', async () => {
+  const running = evidenceOf('until [ -e go ]; do sleep 0.05; done; rm go');
+  const taker = await neighbor('inotify_instances', uid);
+  // Longer than two looks, also on a machine that is late with them.
+  await new Promise((resolve) => setTimeout(resolve, 900));
+  await end(taker);
+  await evidenceOf('touch go');
+  expect(await running).toMatchObject({ limitsUsedUp: ['inotify_instances'] });
+});
+
+it('a command that ends the process which looks, while it can, gets another one', async () => {
+  await evidenceOf('for i in $(seq 100); do pkill -KILL try-limits; done; true');
+  const taker = await neighbor('inotify_instances', uid);
+  expect(await evidenceOf('true')).toMatchObject({ limitsUsedUp: ['inotify_instances'] });
+  await end(taker);
+});
