@@ -27,6 +27,6 @@ const takes = {
 export type TakenLimit = keyof typeof takes;
 export const takenLimits = Object.keys(takes) as readonly TakenLimit[];
 
-/** A program of perl, for a shell. */
+/** A program of perl, for a shell. It takes each that is given back meanwhile, such as what sandboxd tries with. */
 export const takeAll = (limit: TakenLimit): string =>
-  `perl -MErrno -e '$| = 1; my $n = 0; my @held; ${takes[limit].replaceAll("'", '"')} print "took $n\\n"; <STDIN>;'`;
+  `perl -MErrno -MIO::Select -e '$| = 1; my $n = 0; my @held; sub take { ${takes[limit].replaceAll("'", '"')} } take(); print "took $n\\n"; take() until IO::Select->new(*STDIN)->can_read(0.01);'`;

@@ -48,6 +48,10 @@ async function neighbor(limit: TakenLimit, id: number): Promise<Neighbor> {
 const untilFree = () =>
   expect.poll(() => evidenceOf('true'), { timeout: 30_000 }).not.toHaveProperty('limitsUsedUp');
 
+/** What sandboxd tried with while the neighbor took the rest is free for some milliseconds. */
+const untilUsedUp = (limit: TakenLimit) =>
+  expect.poll(() => evidenceOf('true'), { timeout: 30_000 }).toMatchObject({ limitsUsedUp: [limit] });
+
 async function end(child: Neighbor): Promise<void> {
   child.stdin.end();
   await once(child, 'close');
@@ -56,7 +60,7 @@ async function end(child: Neighbor): Promise<void> {
 it.each(takenLimits)('a call while a neighbor of the same user has all of it says so: %s', async (limit) => {
   expect(await evidenceOf('true')).not.toHaveProperty('limitsUsedUp');
   const taker = await neighbor(limit, uid);
-  expect(await evidenceOf('true')).toMatchObject({ limitsUsedUp: [limit] });
+  await untilUsedUp(limit);
   await end(taker);
   await untilFree();
 });
@@ -80,6 +84,6 @@ it('a neighbor that takes it during a call and gives it back is seen', async () 
 it('a command that ends the process which looks, while it can, gets another one', async () => {
   await evidenceOf('for i in $(seq 100); do pkill -KILL try-limits; done; true');
   const taker = await neighbor('inotify_instances', uid);
-  expect(await evidenceOf('true')).toMatchObject({ limitsUsedUp: ['inotify_instances'] });
+  await untilUsedUp('inotify_instances');
   await end(taker);
 });
