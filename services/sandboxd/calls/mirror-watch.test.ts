@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -14,7 +14,11 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-const write = (tally: MirrorTally) => writeFile(file, formatMirrorTally(tally, 1));
+/** Whole, as node writes it: a reader never meets an empty file. */
+async function write(tally: MirrorTally): Promise<void> {
+  await writeFile(`${file}.new`, formatMirrorTally(tally, 1));
+  await rename(`${file}.new`, file);
+}
 const request = (user?: 'grader'): CallRequest => ({
   digest: 'c1',
   action: { kind: 'exec', argv: ['true'], ...(user && { user }) },
