@@ -17,8 +17,8 @@ export type AnswerAgainDeps = ExchangeDeps & { readonly link: Pick<SandboxLink, 
 type Settled = { readonly summary: CallSummary; readonly repeated: Repeated };
 
 /**
- * What a settled call gives. If fleet state does not have its answer, the sandbox in which it ran does: its journal is
- * asked, and what it says is worded by what is recorded. Throws `sandboxd_unreachable` if nobody can say now; a repeat may then be answered.
+ * The result of a settled call. If fleet state does not have its answer, the journal of the sandbox in which it ran does. The record gives
+ * the outcome, and the journal what was printed. Throws `sandboxd_unreachable` if the sandbox does not respond; a later repeat may succeed.
  */
 export async function answerAgain(
   deps: AnswerAgainDeps,
@@ -38,7 +38,7 @@ export async function settleRefused(
   result: Result,
 ): Promise<CallResult> {
   const settled = await settle(deps, work, { settlement: refusedSettlement(work, result), result }, 0);
-  // Of a rollout that is long over nobody knows the arguments any more.
+  // The arguments of a rollout that ended long ago are not kept.
   if (settled.digest !== '' && settled.digest !== work.digest) throw callConflict(work.call);
   return answerAgain(deps, work, settled, !settled.first);
 }

@@ -15,7 +15,7 @@ import type { ModelFailure } from '../model/outcome.ts';
 
 /**
  * Whose doing a call's end was, decided purely. What a call gives if its rollout was discarded first: `answerFrom` in
- * settling.ts. There is an answer: `judgeAnswer`; a repeat gets it by `word-again.ts`. There is none: `settlementOfUnknown`, and
+ * settling.ts. If there is an answer: `judgeAnswer`, and for a repeat `word-again.ts`. If there is none: `settlementOfUnknown` and
  * `settlementOfForgotten`. It never ran, or was broken off, by the model's own doing: `refusedResult`, `brokenResult`; these are
  * answers like every other, in the environment's words, so that the model learns by them and nothing is discarded for them.
  */

@@ -137,7 +137,7 @@ export function planExec(rollout: ResolvedRollout, asked: Exec, timings: Command
   };
 }
 
-/** An answer carries at most the first of these; what is more stays beside it in the sandbox. */
+/** An answer carries at most the first of these; the sandbox keeps the rest. */
 function outputKept(bytes: number | undefined): Partial<Pick<CallRequest, 'keepBytes' | 'outputBytes'>> {
   if (bytes === undefined) return {};
   return bytes <= mostAnsweredBytes

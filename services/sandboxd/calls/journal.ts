@@ -135,8 +135,8 @@ export class Journal {
   }
 
   /**
-   * Calls whose answers fill the room, and of which nobody has said that they are settled, the oldest first: a gateway that settled
-   * them and sends nothing else here cannot say so. Empty while there is enough room.
+   * The calls whose answers take up room and that no gateway has reported as settled, the oldest first. A gateway reports it with its next
+   * request, and may never send one. Empty while there is enough room.
    */
   unsettled(): readonly string[] {
     if (this.#usedBytes < this.#limits.bytes / 2) return [];

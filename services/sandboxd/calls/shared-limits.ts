@@ -8,7 +8,7 @@ import { nativeProgram, processUser } from '../users.ts';
 /*
  * The kernel counts inotify instances, pipes, timers and the like for each user of a machine, and pseudo terminals for the whole
  * machine. Where sandboxes share a user, a neighbor can take all of them, and a program of this sandbox fails for no reason of its own.
- * So a call during which such a limit was used up says so, and its answer counts against nobody.
+ * So the answer of such a call names the limit, and the rollout is discarded and not scored for it.
  */
 
 /** The letters of `try-limits` (`infra/payload/native/try-limits.c`). */
