@@ -40,6 +40,9 @@ export async function settleRefused(
   const settled = await settle(deps, work, { settlement: refusedSettlement(work, result), result }, 0);
   // The arguments of a rollout that ended long ago are not kept.
   if (settled.digest !== '' && settled.digest !== work.digest) throw callConflict(work.call);
+  // The same arguments are refused for the same reason, which its record does not have.
+  if (settled.repeated.kind === 'ran_nothing' && settled.summary.code === result.code)
+    return { ...result, waitedMs: settled.summary.waitedMs, replayed: true };
   return answerAgain(deps, work, settled, !settled.first);
 }
 

@@ -103,6 +103,7 @@ async function admitAndSend(
   switch (admitted.kind) {
     case 'settled':
     case 'in_journal':
+    case 'ran_nothing':
     case 'output_gone':
     case 'answer_expired':
       return known(await answerAgain(deps, work, { summary: admitted.summary, repeated: admitted }));

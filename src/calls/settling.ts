@@ -9,7 +9,7 @@ import { keepsCalls } from '../model/grader-leaves.ts';
 import { type CallTexts, keepCallText } from './keep-call-text.ts';
 import { keptOutput } from './kept-texts.ts';
 import type { CallResult, StoredResult, Tracked } from './work.ts';
-import { outputGone } from './word-again.ts';
+import { outputGone, refusedAgain } from './word-again.ts';
 import { type Judged, brokenWhileRunning } from './judge-call.ts';
 import { blameOf } from '../failure/codes.ts';
 
@@ -63,6 +63,8 @@ export function answerFrom(work: Tracked, { summary, repeated }: Known, replayed
       const result = brokenWhileRunning(work, repeated.rollout.broken ?? unsaid);
       return { ...result, waitedMs: summary.waitedMs, replayed };
     }
+    case 'ran_nothing':
+      return { ...refusedAgain(work, summary, repeated.rollout.broken ?? unsaid), replayed };
     case 'output_gone':
       return { ...outputGone(work, summary), replayed };
     case 'barred':

@@ -25,7 +25,7 @@ async function tell(
   if (owner === undefined) return;
   for (const call of asked.filter(isIdText).map(callId)) {
     const known = await calls.lookup(owner, call);
-    if (known?.repeated?.kind === 'settled' || known?.repeated?.kind === 'in_journal')
-      link.settled(target, [call]);
+    const kind = known?.repeated?.kind;
+    if (kind === 'settled' || kind === 'in_journal' || kind === 'ran_nothing') link.settled(target, [call]);
   }
 }

@@ -7,10 +7,17 @@ import { repeatedClaim } from '../claiming/claim-request.ts';
 import { callId } from '../model/ids.ts';
 import type { CallSummary } from '../ports/fleet/records.ts';
 import type { CallAnswer, Captured, Ending } from '../protocol/sandboxd/wire.ts';
-import { judgeAnswer } from './judge-call.ts';
+import {
+  brokenResult,
+  cancelledUnbegun,
+  judgeAnswer,
+  refusedResult,
+  refusedSettlement,
+} from './judge-call.ts';
+import { fillText } from '../tools/render-output.ts';
 import { trackedCall } from './plan-call.ts';
 import type { Running } from './work.ts';
-import { wordedAgain } from './word-again.ts';
+import { refusedAgain, wordedAgain } from './word-again.ts';
 
 /*
  * A repeat is worded by the gateway that it reaches. During a rolling update, and in each rollout that is open then, that gateway may be
@@ -100,4 +107,25 @@ test('a release words an answer as the previous release, so a repeat reads the s
     }
   }
   expect(digest.digest('hex')).toBe('307258777c8fa388677d05b9c5d0d950f39691418c2aee5e9468cb19fed71c25');
+});
+
+test('a call that ran nothing is answered again by its record', () => {
+  const { work } = runningWith(1_024);
+  const unknown = fillText(work.environment.texts.unknownTool, {
+    tool: work.tool,
+    tools: Object.keys(work.environment.tools).join(', '),
+  });
+  const results = [
+    refusedResult(work, 'budget_spent'),
+    refusedResult(work, 'time_spent'),
+    refusedResult(work, 'too_many_at_once'),
+    refusedResult(work, 'unknown_tool', unknown),
+    brokenResult(work, 'out of memory'),
+  ];
+  const settled = results.map((result) => ({ result, settlement: refusedSettlement(work, result) }));
+  for (const { result, settlement } of [...settled, cancelledUnbegun(work)])
+    expect(refusedAgain(work, settledAs({ work }, settlement), 'out of memory')).toEqual({
+      ...result,
+      waitedMs: 7,
+    });
 });

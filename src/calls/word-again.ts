@@ -1,6 +1,8 @@
 import type { CallSummary } from '../ports/fleet/records.ts';
 import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
-import { isLate, refusedResult, type Result, resultOf, withoutRun } from './judge-call.ts';
+import { modelFailureCodes } from '../model/outcome.ts';
+import { fillText } from '../tools/render-output.ts';
+import { brokenResult, isLate, refusedResult, type Result, resultOf, withoutRun } from './judge-call.ts';
 import type { Running, StoredResult, Tracked } from './work.ts';
 
 /**
@@ -21,6 +23,24 @@ export function wordedAgain(
 function recordedEnd({ outcome, code, exitCode, durationMs }: CallSummary): Partial<Result> {
   if (durationMs === null || outcome === null || outcome === 'infrastructure_failure') return {};
   return { outcome, code, timedOut: outcome === 'timed_out', ...(exitCode !== null && { exitCode }) };
+}
+
+/** The answer to a repeat of a call that ran nothing. `reason`: why the sandbox is broken, if it is. */
+export function refusedAgain(work: Tracked, summary: CallSummary, reason: string): StoredResult {
+  return { ...withoutItsRun(work, summary, reason), waitedMs: summary.waitedMs };
+}
+
+function withoutItsRun(work: Tracked, { outcome, code }: CallSummary, reason: string): Result {
+  const { texts, tools } = work.environment;
+  if (code === 'sandbox_broken') return brokenResult(work, reason);
+  const known = modelFailureCodes.find((one) => one === code);
+  if (outcome === 'cancelled' || known === undefined)
+    return withoutRun(work, 'cancelled', null, texts.cancelled);
+  if (known === 'bad_arguments')
+    return refusedResult(work, known, fillText(texts.badArguments, { reason: 'they were refused' }));
+  const asked = { tool: work.tool, tools: Object.keys(tools).join(', ') };
+  if (known === 'unknown_tool') return refusedResult(work, known, fillText(texts.unknownTool, asked));
+  return refusedResult(work, known);
 }
 
 /** The answer to a repeat of a call whose output went down with the sandbox that its policy broke. */

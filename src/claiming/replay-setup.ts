@@ -70,7 +70,7 @@ const another = 'another end';
 
 export type ReplayDeps = {
   readonly setups: SetupStore;
-  readonly link: Pick<SandboxLink, 'call' | 'putFile' | 'confirm'>;
+  readonly link: Pick<SandboxLink, 'call' | 'putFile' | 'confirm' | 'settled'>;
   readonly wakes: Pick<Wakes, 'on'>;
   readonly clock: Clock;
 };
@@ -117,6 +117,7 @@ type Step = Pick<RolloutRecord, 'key' | 'generation'> & { readonly call: CallId;
 /** Room in the journal for the next steps. An upload is not in it; what is not confirmed now takes room for a while. */
 async function confirm({ link }: ReplayDeps, target: SandboxTarget, call: CallId): Promise<void> {
   if (!isIdText(call)) return;
+  link.settled(target, [call]);
   await link.confirm(target, [call], AbortSignal.timeout(confirmMs)).catch((thrown: unknown) => {
     if (!(thrown instanceof LinkError)) throw thrown;
   });

@@ -102,7 +102,7 @@ export const rolloutsKeys = {
   rows: {
     rest: '*tenant*',
     type: 'zset',
-    what: 'its rows by when the last reader is over for certain: what an earlier version left is released then',
+    what: 'its rows by when the last reader is over for certain: an earlier version removes them then',
     life: 'like `row:`',
     bound: 'rows of open rollouts',
   },

@@ -109,6 +109,7 @@ function admitReplyOf(reply: AdmitWire, answer: string | undefined): AdmitReply 
       return dispatchOf(recordOf(reply.rollout), reply);
     case 'settled':
     case 'in_journal':
+    case 'ran_nothing':
     case 'output_gone':
     case 'answer_expired':
       return { ...answeredOf(reply, answer), summary: callOf(reply.call).summary };
@@ -137,6 +138,7 @@ function repeatedOf(repeated: RepeatedWire, answer: string | null | undefined): 
       return barredOf(repeated);
     case 'settled':
     case 'in_journal':
+    case 'ran_nothing':
     case 'output_gone':
     case 'answer_expired':
       return answeredOf(repeated, answer);
@@ -151,7 +153,8 @@ function answeredOf(
     case 'settled':
       return { kind: 'settled', answer: answer ?? '' };
     case 'in_journal':
-      return { kind: 'in_journal', rollout: recordOf(repeated.rollout) };
+    case 'ran_nothing':
+      return { kind: repeated.kind, rollout: recordOf(repeated.rollout) };
     case 'output_gone':
     case 'answer_expired':
       return { kind: repeated.kind };

@@ -43,6 +43,8 @@ export type Repeated =
   | { readonly kind: 'settled'; readonly answer: string }
   /** Its rollout's sandbox has its bytes. */
   | { readonly kind: 'in_journal'; readonly rollout: RolloutRecord }
+  /** It was answered and nothing ran: its record says what the answer was. */
+  | { readonly kind: 'ran_nothing'; readonly rollout: RolloutRecord }
   /** Its bytes went down with the sandbox that the policy broke after it. */
   | { readonly kind: 'output_gone' }
   /** Its bytes are no longer kept. */

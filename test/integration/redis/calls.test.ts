@@ -480,3 +480,28 @@ describe('the tries that may send a call', () => {
     expect(await senders()).toBe(0);
   });
 });
+
+const name = (kind: string) => `corral:{test}:${kind}:${keyOf('a')}`;
+
+describe('what the next release stores', () => {
+  test('a refusal without its answer is known as a call that ran nothing', async () => {
+    await world.active('a');
+    await settle('c', { outcome: 'refused', code: 'bad_arguments', admitted: 'no' });
+    await world.redis.del(name('answers'));
+    expect(await admit('c')).toMatchObject({ kind: 'ran_nothing', summary: { code: 'bad_arguments' } });
+  });
+
+  test('tries in the record of their call are removed one by one', async () => {
+    await world.active('a');
+    await tryOf('t1');
+    const stored = JSON.parse((await world.redis.hget(name('calls'), 'c')) ?? '[]') as unknown[];
+    await world.redis.hset(name('calls'), 'c', JSON.stringify([...stored, ' t1 ']));
+    await world.redis.del(name('senders'));
+    await tryOf('t2');
+    await remove('t1');
+    await remove('t1');
+    expect(await recorded()).toBe(true);
+    await remove('t2');
+    expect(await recorded()).toBe(false);
+  });
+});

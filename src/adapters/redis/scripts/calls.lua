@@ -159,6 +159,7 @@ script('settle', function(ask, texts)
     summary[5], summary[6], summary[7] = ask.admitted, outcome, code or cjson.null
     summary[8], summary[9] = ask.exitCode or cjson.null, ask.durationMs or cjson.null
     summary[10], summary[11], summary[12] = ask.waitedMs, ask.outputBytes, isAnswered and 1 or 0
+    summary[13] = nil
     return summary
   end
 

@@ -13,11 +13,13 @@ const barred = Type.Object({
 });
 const broken = Type.Object({ kind: Type.Literal('broken'), rollout: Rollout });
 const inJournal = { kind: Type.Literal('in_journal'), rollout: Rollout };
+const ranNothing = { kind: Type.Literal('ran_nothing'), rollout: Rollout };
 
 /** `Repeat.reply` of lib/repeat.lua. */
 const Repeated = Type.Union([
   Type.Object({ kind: Type.Literal('settled') }),
   Type.Object(inJournal),
+  Type.Object(ranNothing),
   Type.Object({ kind: Type.Literal('output_gone') }),
   Type.Object({ kind: Type.Literal('answer_expired') }),
   broken,
@@ -63,6 +65,7 @@ export const calls = {
       }),
       Type.Object({ kind: Type.Literal('settled'), call: StoredCall }),
       Type.Object({ ...inJournal, call: StoredCall }),
+      Type.Object({ ...ranNothing, call: StoredCall }),
       Type.Object({ kind: Type.Literal('output_gone'), call: StoredCall }),
       Type.Object({ kind: Type.Literal('answer_expired'), call: StoredCall }),
       Type.Object({ kind: Type.Literal('conflict') }),

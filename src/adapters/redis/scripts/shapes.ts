@@ -26,7 +26,7 @@ export const Rollout = Type.Object({
 });
 export type Rollout = Static<typeof Rollout>;
 
-/** `Call.reply` of lib/call.lua. `stored`: the array that Redis keeps; a place in it cannot be missing, so none is null. */
+/** `Call.reply` of lib/call.lua. `stored`: the first twelve places of the array that Redis keeps; none is missing, so none is null. */
 export const StoredCall = Type.Object({
   call: Type.String(),
   sandbox: Type.Optional(Type.String()),

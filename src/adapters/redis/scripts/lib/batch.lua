@@ -1,4 +1,4 @@
--- requires: line, row, run, sandbox
+-- requires: line, run, sandbox
 -- What the claims that share one run of `claim` have in common. What they write to the same key is collected here, and `write`
 -- writes it in one command. No script reads those keys before; an attempt that closes another has them written first.
 
@@ -47,7 +47,6 @@ end
 
 local function rowsOf(tenant)
   if not tenants[tenant] then
-    Row.letGoOfRows(tenant)
     local before = tonumber(redis.call('GET', key.rowBytes .. tenant) or 0)
     tenants[tenant] = { before = before, bytes = before }
   end

@@ -35,12 +35,18 @@ end
 -- A set of an earlier time is left from a call that it withdrew or closed.
 local sendersKeptMs = 24 * 3600 * 1000 -- no rollout lives longer; for keys that the previous release does not delete
 
+-- The next release has the ids in the call's record, in position 13, and no time before them.
 local function readSenders(id, call, summary)
+  if summary[13] then return summary[13] end
   local startedAtMs, ids = string.match(redis.call('HGET', key.senders .. id, call) or '', '^(%d+)(.*)$')
   return tonumber(startedAtMs) == summary[3] and ids or ' '
 end
 
 local function writeSenders(id, call, summary, ids)
+  if summary[13] then
+    summary[13] = ids
+    return
+  end
   redis.call('HSET', key.senders .. id, call, string.format('%.0f', summary[3]) .. ids)
   redis.call('PEXPIRE', key.senders .. id, sendersKeptMs)
 end
@@ -154,7 +160,7 @@ local function settleInFlight(id, outcome, code)
   local running = redis.call('SMEMBERS', key.inFlight .. id)
   for _, call in ipairs(running) do
     local summary = read(id, call)
-    summary[6], summary[7], summary[9] = outcome, code or cjson.null, nowMs - summary[3]
+    summary[6], summary[7], summary[9], summary[13] = outcome, code or cjson.null, nowMs - summary[3], nil
     write(id, call, summary)
     countSettled(id, outcome, code)
     redis.call('ZREM', key.callDeadlines, overdueName(id, call))
@@ -173,7 +179,7 @@ end
 -- A call as callers get it: `StoredCall` of scripts/shapes.ts.
 local function reply(id, call, summary)
   local sandbox, boot = whereItRan(id, summary)
-  return { call = call, stored = summary, sandbox = sandbox or nil, boot = boot or nil }
+  return { call = call, stored = { unpack(summary, 1, 12) }, sandbox = sandbox or nil, boot = boot or nil }
 end
 
 return {

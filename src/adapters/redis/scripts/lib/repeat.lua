@@ -7,6 +7,8 @@ local function reply(id, call, summary)
   local verdict, discarded = Verdict.read(id)
   local answer = isAnswered and not discarded and redis.call('HGET', key.answers .. id, call)
   if answer then return { kind = 'settled' }, { answer } end
+  -- The next release stores no answers: what ran nothing is worded from its record.
+  if isAnswered and summary[5] == 'no' and not discarded then return { kind = 'ran_nothing', rollout = Record.read(id) } end
   if not discarded and (isAnswered or outcome == 'completed') then
     local state, broken, sandbox = Rollout.read(id, 'state', 'broken', 'sandbox')
     local hasRun = summary[4] > 0

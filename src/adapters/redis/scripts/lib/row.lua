@@ -51,15 +51,8 @@ local function giveBack(id)
   if redis.call('EXISTS', key.rowReaders .. name) == 0 then forgetRow(Rollout.tenantOf(id), digest) end
 end
 
--- What was not given back, because an earlier version ended its reader, is over when the hard life of the last
--- reader is, with time to spare.
+-- An earlier version removes a row when the hard life of its last reader is over, with time to spare. The next one lists none.
 local rowSpareMs = 3600 * 1000
-local rowsLetGoOf = 20
-
-local function letGoOfRows(tenant)
-  local over = redis.call('ZRANGEBYSCORE', key.rows .. tenant, '-inf', nowMs, 'LIMIT', 0, rowsLetGoOf)
-  for _, digest in ipairs(over) do forgetRow(tenant, digest) end
-end
 
 -- Returns how many bytes more are kept now: none where another reader has brought it.
 local function keep(id, digest, text, hardLifeMs)
@@ -73,6 +66,5 @@ return {
   rowName = rowName,
   read = read,
   giveBack = giveBack,
-  letGoOfRows = letGoOfRows,
   keep = keep,
 }
