@@ -23,6 +23,12 @@ export class CommandError extends Error {
     this.next = next;
   }
 
+  /** The lines that a terminal shows. */
+  get explanation(): string {
+    const cause = this.fault === 'yours' ? 'your input' : this.fault;
+    return `${this.message}\n  cause: ${cause}\n  fix:   ${this.next}`;
+  }
+
   get exitCode(): number {
     return this.fault === 'yours' ? exitCodes.yours : exitCodes.fleet;
   }

@@ -27,7 +27,7 @@ test('a policy that an environment breaks is told by its line, as the caller’s
     terminal,
   );
   expect(exitCode).toBe(exitCodes.yours);
-  expect(remarks.join('\n')).toMatch(/shell\.yaml:\d+: sandbox\.memory .* ceiling.*\n {2}whose: yours/);
+  expect(remarks.join('\n')).toMatch(/shell\.yaml:\d+: sandbox\.memory .* ceiling.*\n {2}cause: your input/);
 });
 
 test.each(['ladder', 'attack', 'preflight', 'study'])(

@@ -77,7 +77,7 @@ function explain(error: unknown, terminal: Terminal): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.yours;
   if (error instanceof NotInOrder) return exitCodes.notInOrder;
   if (error instanceof CommandError) {
-    terminal.remark(`corral: ${error.message}\n  whose: ${error.fault}\n  next:  ${error.next}`);
+    terminal.remark(`corral: ${error.explanation}`);
     return error.exitCode;
   }
   if (error instanceof EnvironmentMistakes) return explain(mendYourFiles(error), terminal);

@@ -27,10 +27,7 @@ export function addDoctorCommand(program: Command, terminal: Terminal): void {
     .command('doctor')
     .description('find common mistakes of this machine, a fleet or a cluster, each with its fix')
     .option('--environments <folder>', 'folder of environment files', usualEnvironments)
-    .option(
-      '--cluster <fleet>',
-      'look at this fleet in the cluster of KUBECONFIG, instead of at this machine',
-    )
+    .option('--cluster <fleet>', 'check this fleet in the cluster of KUBECONFIG instead of this machine')
     .option('--home <namespace>', 'with --cluster: where the fleet’s own processes run', 'corral')
     .option('--sandboxes <namespace>', 'with --cluster: where its sandboxes are (default: FLEET-sandboxes)');
   withReadingOptions(command).action(async (options: DoctorOptions) => {

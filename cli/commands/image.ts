@@ -11,9 +11,9 @@ export function addImageCommand(program: Command, terminal: Terminal): void {
   const image = program.command('image').description('images as folders, for sandboxes of one machine');
   image
     .command('unpack')
-    .description('make a folder of an image’s archive, with the image’s ENV, WORKDIR and USER next to it')
-    .argument('<file>', 'what docker save wrote, or an OCI layout in one tar')
-    .option('--to <folder>', 'the folder to make (default: the file’s name without .tar, in this folder)')
+    .description('unpack an image’s archive into a folder, with the image’s ENV, WORKDIR and USER next to it')
+    .argument('<file>', 'archive of docker save, or an OCI layout in one tar')
+    .option('--to <folder>', 'folder to create (default: the file’s name without .tar, in this folder)')
     .option('--json', 'print data instead of text', false)
     .addHelpText(
       'after',

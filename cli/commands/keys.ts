@@ -20,17 +20,19 @@ type CreateOptions = FileOptions & {
 export function addKeysCommand(program: Command, terminal: Terminal): void {
   const keys = program.command('keys').description('API keys of a fleet: create, list, revoke');
 
-  withFileOptions(keys.command('create').description('make a key; its text is shown once'))
+  withFileOptions(keys.command('create').description('create a key and print it once'))
     .argument('<id>', 'name of the key: lower-case letters, digits and dashes')
     .option('--tenant <tenant>', 'the tenant that the key belongs to', 'default')
     .addOption(
-      new Option('--scope <scope...>', 'what it may do').choices(scopes).default(['rft:tools', 'rft:grade']),
+      new Option('--scope <scope...>', 'what the key may do')
+        .choices(scopes)
+        .default(['rft:tools', 'rft:grade']),
     )
     .option('--run <run>', 'the run of requests without a run')
     .option('--expires <time>', 'when it expires, like 2027-01-01T00:00:00Z (default: never)')
     .action((id: string, options: CreateOptions) => create(id, options, terminal));
 
-  withFileOptions(keys.command('list').description('the keys that exist, without their secrets')).action(
+  withFileOptions(keys.command('list').description('list keys without their secrets')).action(
     (options: FileOptions) =>
       show(terminal, options.json, readKeys(fileOf(options)).map(listed), describeKeys),
   );

@@ -24,9 +24,9 @@ export type ReadingOptions = {
 /** Of `--events`: where lines go to standard output, a log collector has them. */
 export const storeHelp =
   'read them from this trajectory store: a folder or s3://bucket/prefix (default: CORRAL_TRAJECTORIES, if set)';
-export const tenantHelp = 'whose run, if runs of several tenants have this name';
+export const tenantHelp = 'tenant of the run, if several tenants have a run of this name';
 export const eventsHelp =
-  'event lines of a file, or - for standard input, instead of the fleet’s own logs; other lines are passed over';
+  'event lines of a file, or - for standard input, instead of the fleet’s own logs; other lines are ignored';
 
 /** What every command that asks a fleet may be told. */
 export function withReadingOptions(command: Command): Command {

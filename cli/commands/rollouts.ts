@@ -38,9 +38,9 @@ export function addRolloutsCommand(program: Command, terminal: Terminal): void {
     .command('rollouts')
     .description('list rollouts, and why they were discarded')
     .option('--run <run>', 'only of this run (default: all)')
-    .addOption(new Option('--verdict <verdict>', 'only these').choices(['scorable', 'discard']))
-    .addOption(new Option('--code <code>', 'only discarded for this reason').choices(failureCodes))
-    .option('--limit <count>', 'at most this many', defaultLimit);
+    .addOption(new Option('--verdict <verdict>', 'only this verdict').choices(['scorable', 'discard']))
+    .addOption(new Option('--code <code>', 'only discards with this code').choices(failureCodes))
+    .option('--limit <count>', 'maximum number of rollouts', defaultLimit);
   withReadingOptions(command).action(async (options: RolloutsOptions) => {
     const outlines = await outlinesOf(options, terminal);
     const found = await lookUp(listQuestion(options, outlines), options, process.env, async () => outlines);

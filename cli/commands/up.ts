@@ -37,18 +37,18 @@ export function addUpCommand(program: Command, terminal: Terminal): void {
     .option('--port <port>', 'where the gateway listens; 0 takes any free port', '8700')
     .option(
       '--host <address>',
-      'for callers beyond this machine, who need a key of the key file',
+      'listen for other machines too; their callers need a key of the key file',
       '127.0.0.1',
     )
-    .option('--tls-cert <file>', 'certificate for them, with its chain (default: one of its own)')
-    .option('--tls-key <file>', 'its private key')
-    .option('--no-tls', 'no encryption for them: for a port that only this machine forwards')
-    .option('--first-key', 'make a key for them if the key file has none, and print it once', false)
+    .option('--tls-cert <file>', 'TLS certificate with its chain (default: one of its own)')
+    .option('--tls-key <file>', 'private key of the certificate')
+    .option('--no-tls', 'listen without TLS, for a port that only this machine forwards')
+    .option('--first-key', 'create a key if the key file has none, and print it once', false)
     .option('--environments <folder>', 'folder of environment files', usualEnvironments)
-    .option('--policy <file>', 'what the operator allows environments; default: everything')
-    .option('--state <folder>', 'where the fleet keeps everything', defaultStateFolder)
-    .option('--keep-records', 'keep the records of rollouts over a restart', false)
-    .option('--no-console', 'without the console, pages for a browser on this machine')
+    .option('--policy <file>', 'limits of the operator on environments (default: none)')
+    .option('--state <folder>', 'folder for the state of the fleet', defaultStateFolder)
+    .option('--keep-records', 'keep records of rollouts across restarts', false)
+    .option('--no-console', 'do not serve the console, pages for a browser on this machine')
     .option('--json', 'one JSON object a line instead of text', false)
     .action((options: UpOptions) => up(options, terminal));
 }

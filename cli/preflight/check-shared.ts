@@ -62,7 +62,7 @@ export function describeShared(found: Shared): string {
     .map((share) => share(found))
     .filter((part) => part !== null);
   if (parts.length === 0) return 'nothing that a neighbor could take: its disk and its user ids are its own';
-  return `${parts.join('; ')}; next: see "What only a better node prevents" in docs/operators.md`;
+  return `${parts.join('; ')}; next: see "What only a better node prevents" in docs/nodes.md`;
 }
 
 /** A disk of up to twice the limit is a volume of the sandbox's own, as sandboxd counts it. */

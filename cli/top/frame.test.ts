@@ -384,6 +384,6 @@ test('the operators’ page shows a frame as it is drawn', () => {
     },
   });
   const shown = view(answer, { url: 'http://127.0.0.1:8799', timeOfDay: '09:22:14' });
-  const page = readFileSync(join(import.meta.dirname, '../../docs/operators.md'), 'utf8');
+  const page = readFileSync(join(import.meta.dirname, '../../docs/watching.md'), 'utf8');
   expect(page).toContain(`\n\`\`\`\n${draw(shown, 80, 24).join('\n')}\n\`\`\`\n`);
 });

@@ -3,7 +3,7 @@ import { CommandError, exitCodes } from '#cli/command-error.ts';
 /** An error for the person at the terminal, with what caused it. */
 export function describeError(error: unknown): string {
   if (!(error instanceof CommandError)) return `cluster: ${withCauses(error)}`;
-  return `cluster: ${error.message}\n  whose: ${error.fault}\n  next:  ${error.next}`;
+  return `cluster: ${error.explanation}`;
 }
 
 const withCauses = (error: unknown): string =>

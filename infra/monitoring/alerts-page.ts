@@ -21,14 +21,14 @@ All alerts: which of them page, who receives them, and the runbook for each. The
 sandboxes does not page. [An example for Alertmanager](../infra/monitoring/alertmanager.example.yml) routes by it, and holds back what another alert explains.
 
 **Objectives** are \`monitoring.rules.lostRollouts\` and \`monitoring.rules.toolCalls\`: of the rollouts that ended, and of the tool calls that settled, at most so many
-failed by us. Both are 0.001 by default. A rollout whose own command may have ended its sandbox counts for neither.
+fail because of the infrastructure. Both are 0.001 by default. A rollout whose own command may have ended its sandbox counts for neither.
 
 **What a night with them is like** shows [the walk-through](walk-through.md): a node dies during a burst, and what alert, \`corral top\`, dashboard, trace and report say of it.
 
 ## Variables of the runbooks
 
 Runbooks use \`corral\`, \`kubectl\` and Prometheus. Their commands need the alert's labels, the namespace of the sandboxes, and a key of scope \`watch\`. With \`truth\` the key reads reasons of verdicts too.
-[Scopes](operators.md#scopes-of-api-keys) has what either reads:
+[Scopes](keys.md#scopes-of-api-keys) has what either reads:
 
 \`\`\`sh
 export FLEET=lab NAMESPACE=corral SANDBOXES=lab-sandboxes

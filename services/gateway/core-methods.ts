@@ -85,9 +85,13 @@ export function gatewayCore(deps: GatewayCoreDeps): GatewayCore {
     const trying = retrying(deps.calls, retryPolicies.request, step, { until: deadline });
     const result = await inTime(clock, deadline.later(tellingMs), trying);
     if (result !== 'late') return result;
-    throw new Failure('still_running', 'the time of this request is up; send it again to wait on', {
-      admitted: 'unknown',
-    });
+    throw new Failure(
+      'still_running',
+      'the time of this request is over; send it again to continue to wait',
+      {
+        admitted: 'unknown',
+      },
+    );
   };
   const find = (caller: Caller, ref: RolloutRef) => findRollout(deps.resolve.claims, caller, ref);
 

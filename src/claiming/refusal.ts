@@ -33,7 +33,7 @@ const sentences: Partial<Record<FailureCode, string>> = {
   rows_full:
     "the dataset rows of this tenant's open rollouts fill its share of Redis; let some of them end, send smaller rows, or ask the operator for more",
   state_unavailable:
-    'fleet state has no memory left for new rollouts, and those that are open go on; let some of them end, or ask the operator for more',
+    'fleet state has no memory left for new rollouts, and open rollouts continue; let some of them end, or ask the operator for more',
   rollout_closed: 'the rollout is closed: finished, deleted, graded, or replaced by a newer attempt',
   rollout_expired:
     'nobody called the rollout within its idle time, or its hard life is over; it was released',

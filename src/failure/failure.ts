@@ -63,11 +63,11 @@ export class Barred extends Failure {
 export const sandboxdUnreachable = (message: string, options: FailureOptions = {}): Failure =>
   new Failure('sandboxd_unreachable', message, options);
 
-/** Whatever was thrown, as a Failure: an error that nobody classified is the machinery's, never the model's. */
+/** A thrown value as a Failure. An unclassified error is an infrastructure failure, never the model's. */
 export function asFailure(thrown: unknown): Failure {
   if (thrown instanceof Failure) return thrown;
   const message = thrown instanceof Error ? thrown.message : String(thrown);
-  return new Failure('unclassified', `an error that nobody classified: ${message}`, {
+  return new Failure('unclassified', `unclassified error: ${message}`, {
     admitted: 'unknown',
     cause: thrown,
     evidence: { error: thrown instanceof Error ? thrown.name : typeof thrown, message },

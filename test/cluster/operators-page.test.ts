@@ -59,13 +59,13 @@ test('the operators’ page creates a fleet’s objects, shows who has which pod
   );
   await createSandbox();
 
-  const seen = await runSection('Looking inside');
+  const seen = await runSection('Inspect sandboxes');
   const { tenant, run: trainingRun, rollout } = fakeOwner();
   expect(seen).toMatch(
     new RegExp(`${podRequest().sandbox}.*${tenant}/${trainingRun}/${rollout}.*2027-01-01`),
   );
 
-  expect(await runSection('Remove it without a trace')).toContain(`namespace "${sandboxes}" deleted`);
+  expect(await runSection('Remove all objects')).toContain(`namespace "${sandboxes}" deleted`);
   const kinds = 'namespaces,clusterroles,clusterrolebindings,roles,rolebindings,pods';
   expect(await kubectl(['get', kinds, '-A', '-l', `corral.dev/fleet=${fleet}`, '-o', 'name'])).toBe('');
 }, 240_000);

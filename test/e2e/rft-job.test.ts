@@ -1,10 +1,13 @@
-import { readFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Static, Type } from 'typebox';
 import { Value } from 'typebox/value';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runCorral } from '../support/command-line.ts';
+import { scriptOf } from '../support/documented-commands.ts';
 import { type FleetOfTest, startFleetOfTest } from '../support/fleet.ts';
+import { runBlocks } from '../support/how-to/page.ts';
 
 /* docs/clients/rft.md: a trainer that knows nothing but the job's fields plays the page's job. */
 
@@ -174,12 +177,22 @@ test.each([
   expect(answer).toMatchObject({ status: 503, body: { error: { code: 'unauthorized' } } });
 });
 
-test('the commands of the page have options that exist', async () => {
-  const commands = [...page.matchAll(/^corral (\w+)(?: (\w+))? (.*)$/gm)];
-  expect(commands.length).toBeGreaterThan(2);
-  for (const [, command = '', second = '', rest = ''] of commands) {
-    const subcommand = command === 'keys' ? [command, second] : [command];
-    const { printed } = await runCorral([...subcommand, '--help'], 200);
-    for (const [option] of rest.matchAll(/--[a-z-]+/g)) expect(printed).toContain(option);
+test('the commands of the page create both keys, check the fleet and write the training files', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'corral-rft-'));
+  try {
+    for (const path of ['shell', 'shell.yaml'])
+      cpSync(join(environments, path), join(folder, 'environments', path), { recursive: true });
+    const script = scriptOf(page, false)
+      .replace('corral_checks_…', corral.fleet.apiKey)
+      // The page's check holds a request for 70 s, to find proxies that cut it; here is no proxy.
+      .replace('http://127.0.0.1:8700', `${corral.fleet.gatewayUrl} --hold 1`);
+    const printed = await runBlocks(script, folder);
+    expect(printed.match(/^corral_(?:foundry|checks)_\S+$/gm)).toHaveLength(2);
+    expect(printed).toContain('"server_url"');
+    const training = readFileSync(join(folder, 'train.jsonl'), 'utf8').trim().split('\n');
+    expect(training.map((line) => Value.Parse(Row, JSON.parse(line)))).toEqual(rows);
+    expect(readFileSync(join(folder, 'validation.jsonl'), 'utf8')).toContain('"messages"');
+  } finally {
+    rmSync(folder, { recursive: true });
   }
-});
+}, 120_000);

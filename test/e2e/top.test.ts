@@ -88,5 +88,5 @@ test('a key that is wrong is told as the caller’s mistake, and nothing of the 
     'wrong',
   ]);
   expect([exitCode, printed]).toEqual([2, '']);
-  expect(said).toContain('whose: yours');
+  expect(said).toContain('cause: your input');
 });

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { holesInAnswers } from './holes.ts';
 import { honestRuns, measure, measureHonest, seedsOf } from './measure.ts';
 
-/* `sh setup/run.sh test/findings/main.ts`: prints how often the alarms of findings are right, for docs/proving.md. */
+/* `sh setup/run.sh test/findings/main.ts`: prints how often the alarms of findings are right, for docs/findings.md. */
 
 const { values } = parseArgs({
   options: { seeds: { type: 'string', default: '' }, why: { type: 'boolean' } },

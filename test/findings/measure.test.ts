@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { holesInAnswers, visibleHoles } from './holes.ts';
 import { honestRuns, measure } from './measure.ts';
 
-/* The promise of docs/proving.md, measured on held-out attacks. */
+/* The promise of docs/findings.md, measured on held-out attacks. */
 
 test('at least 90 % of the visible holes are found, with at most 3 alarms in 50 honest runs', () => {
   const { recall, precision, honestAlarmed, holes } = measure('held-out');

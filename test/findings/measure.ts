@@ -7,7 +7,7 @@ import { type Hole, planted, visibleHoles } from './holes.ts';
 /* How often an alarm is right: `bad` findings about what a policy does, over planted and honest runs. */
 
 export type Half = 'tuning' | 'held-out';
-/** The pinned runs of docs/proving.md depend on these words. */
+/** The pinned runs of docs/findings.md depend on these words. */
 export const seedsOf: Readonly<Record<Half, string>> = { tuning: 'set', 'held-out': 'counted' };
 export const honestRuns = 50;
 const runsAHole = 6;

@@ -7,9 +7,10 @@ import { loadCluster } from '#src/environments/load-cluster.ts';
 import { ClusterSchema, PolicySchema } from '#src/environments/schema/operator.ts';
 import { environmentFolder } from '../support/environment-folder.ts';
 
-// docs/operators.md is what operators believe, so what it shows is loaded and what it lists is compared.
+// Operators rely on docs/operators.md and docs/cluster-files.md, so the tests load what they show and compare what they list.
 
-const page = await readFile(join(import.meta.dirname, '../../docs/operators.md'), 'utf8');
+const read = (page: string) => readFile(join(import.meta.dirname, '../../docs', page), 'utf8');
+const page = (await Promise.all(['operators.md', 'cluster-files.md'].map(read))).join('\n');
 
 /** The first cells of the tables of a section, without their quotes. */
 function listedIn(title: string): readonly string[] {
@@ -62,7 +63,7 @@ describe('the operators’ page lists exactly', () => {
   });
 
   test('metrics that there are', () => {
-    const metrics = listedIn('Looking inside');
+    const metrics = listedIn('Inspect sandboxes');
     expect(metrics.length).toBeGreaterThan(0);
     expect(metrics.filter((metric) => !Object.hasOwn(catalogue, metric))).toEqual([]);
   });

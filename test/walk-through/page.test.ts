@@ -97,7 +97,7 @@ test('the dashboard has its rows and panels, in their order, and a cause that be
   const places = titles.map((title) => drawn.findIndex((line) => line.startsWith(title)));
   expect(places).not.toContain(-1);
   expect(places).toEqual(places.toSorted((a, b) => a - b));
-  expect(scene('the dashboard')).toMatch(/Rollouts lost by us .* red$/m);
+  expect(scene('the dashboard')).toMatch(/Rollouts lost to infrastructure .* red$/m);
   expect(scene('the dashboard')).toMatch(/^ {2}node_/m);
 });
 

@@ -23,7 +23,7 @@ export const environmentFields: Readonly<Record<string, Field>> = {
   'sandbox.memory': {
     default: '`512Mi`',
     meaning: 'one amount, or `{request, limit}`, with `from` [if rows demand more](demands.md)',
-    more: 'One machine has no requests. On a cluster a request below the limit packs more sandboxes onto a node, [at a cost](../operators.md#memory-and-disk-of-nodes).',
+    more: 'One machine has no requests. On a cluster a request below the limit packs more sandboxes onto a node, [at a cost](../nodes.md#memory-and-disk-of-nodes).',
   },
   'sandbox.disk': {
     default: '`1Gi`',
@@ -137,7 +137,7 @@ export const environmentFields: Readonly<Record<string, Field>> = {
   keep: {
     default: '`no`',
     meaning: '`graded`, `all` or `no`: which rollouts are kept',
-    more: '`graded` keeps graded rollouts as their grader saw them, for [a newer grader](../proving.md#grading-again). `all` also keeps what each call asked and returned, of [running and discarded rollouts too](../proving.md#texts-of-calls). `true` and `false` mean `graded` and `no`.',
+    more: '`graded` keeps graded rollouts as their grader saw them, for [a newer grader](../regrade.md). `all` also keeps what each call asked and returned, of [running and discarded rollouts too](../regrade.md#texts-of-calls). `true` and `false` mean `graded` and `no`.',
   },
   dataset: {
     default: 'none',

@@ -40,12 +40,12 @@ const head = [
       'This page lists every name with every label. The only other metrics are the process’s own (`process_*`, `nodejs_*`).',
   ),
   [
-    '- **Whose failure**: `blame` is `infrastructure`, `caller` or `model`, as in [failures](failures.md). What a trainer may score is no failure, whatever the model did.',
-    '- **Sum or maximum**: a gateway or controller counts what it did itself, so add them: `sum(rate(…))`. What is named `corral_fleet_…` every controller reads from the same fleet state, so a sum would double it: `max by (template, state) (corral_fleet_pool)`.',
+    '- **Whose failure**: `blame` is `infrastructure`, `caller` or `model`, as in [failures](failures.md). A rollout that a trainer may score is not a failure, whatever the model did.',
+    '- **Sum or maximum**: a gateway or controller counts what it did itself, so add them: `sum(rate(…))`. Every controller reads `corral_fleet_…` from the same fleet state, so take the maximum: `max by (template, state) (corral_fleet_pool)`.',
     '- **Zero**: counters with an alert exist from the start, at 0, for each environment in force. A counter that appears with its first failure would hide it from `increase()`.',
-    '- **Environments and templates**: `environment` is the name of one that is or was in force in this process; `template` the first 12 hex digits of its digest, of which `corral_fleet_template_info` has the names. Templates that rows made of one environment are one, under its version.',
-    '- **Bounds**: a label says only what stands here. Anything else is `unknown`: no caller and no policy can make a series.',
-    `- **Series**: the last column is the most that one process can have in a fleet of ${largeFleet.templates} templates and ${largeFleet.environments} environments: in all ${thousands(mostOf('gateway'))} of a gateway, ${thousands(mostOf('controller'))} of a controller.`,
+    '- **Environments and templates**: `environment` is a name that this process uses or used. `template` is the first 12 hex digits of a digest; `corral_fleet_template_info` has the names. All templates that rows make of one environment count as one, under its version.',
+    '- **Bounds**: labels have only the values that this page lists. Anything else is `unknown`, so callers and policies cannot create series.',
+    `- **Series**: the last column is the maximum of one process in a fleet of ${largeFleet.templates} templates and ${largeFleet.environments} environments: ${thousands(mostOf('gateway'))} in all for a gateway, ${thousands(mostOf('controller'))} for a controller.`,
   ].join('\n'),
 ] as const;
 
@@ -61,16 +61,16 @@ const isOnlyOf = (process: Process) => (spec: Spec) =>
   spec.of === 'process' && spec.by.length === 1 && spec.by.includes(process);
 
 const sections: readonly Section[] = [
-  { title: 'Of gateways', about: 'What a gateway answers, holds and waits for.', has: isOnlyOf('gateway') },
+  { title: 'Gateways', about: 'Answers, held requests and waits of one gateway.', has: isOnlyOf('gateway') },
   {
-    title: 'Of gateways and controllers',
-    about: 'Each tells what itself has told to the event log, and what it sees.',
+    title: 'Gateways and controllers',
+    about: 'What one process has written to the event log, and what it measures.',
     has: ({ of, by }) => of === 'process' && by.length > 1,
   },
-  { title: 'Of controllers', about: 'Launches, ends and their own steps.', has: isOnlyOf('controller') },
+  { title: 'Controllers', about: 'Launches, ends and steps of one controller.', has: isOnlyOf('controller') },
   {
-    title: 'Of the fleet',
-    about: 'Told by every controller alike: take the maximum, never the sum.',
+    title: 'Fleet',
+    about: 'Every controller reports the same values: take the maximum, never the sum.',
     has: ({ of }) => of === 'fleet',
   },
 ];

@@ -66,14 +66,14 @@ const headline: Row = {
 const bursts: Row = {
   title: 'Bursts',
   panels: [
-    stacked('Who waits?', 'count', {
+    stacked('Waiting rollouts by environment', 'count', {
       reading:
         'Waiting rollouts, by environment. Environments that share a template share its queue, and each shows all of it.',
       todo: 'A triangle is a burst that is served. A plateau is one that is not: look at the launches.',
       limits: { none: 'the burst decides how many wait; the fleet decides how long' },
       queries: one(byEnvironment(pool, state('waiting')), '{{environment}}'),
     }),
-    lines('How long does the first in line wait?', 'seconds', {
+    lines('Longest wait by environment', 'seconds', {
       reading: 'The oldest wait of each environment.',
       todo: 'One environment: its `pool.max`, or its image. All of them: start budget, nodes, quota.',
       limits: longestWait,
@@ -82,7 +82,7 @@ const bursts: Row = {
         '{{environment}}',
       ),
     }),
-    lines('How long until a first call has its sandbox?', 'seconds', {
+    lines('Wait for a sandbox, warm and cold', 'seconds', {
       reading:
         'From a rollout’s first call to its sandbox: from the pool (`warm`), or one that had to start (`cold`).',
       todo: 'Warm is slow: look at Machinery, Redis and gateways. Cold is slow: look at launches below; images cached on nodes help most.',
@@ -95,7 +95,7 @@ const bursts: Row = {
       },
       queries: halfAndSlowest('corral_obtain_seconds', ['launch'], ofEnvironment),
     }),
-    heatmap('How many waited for their sandbox, and how long?', 'seconds', {
+    heatmap('Distribution of waits for a sandbox', 'seconds', {
       reading: 'Each column is the first calls of that time, each row how long they waited.',
       todo: 'Two bands are warm and cold. A rising cloud is a growing queue.',
       limits: { none: 'see the panel next to it' },
@@ -108,7 +108,7 @@ const ofPool = `sum by (namespace, fleet, template) (${ofFleet(pool, ['template'
 const pools: Row = {
   title: 'Pools',
   panels: [
-    stacked('What are the sandboxes doing?', 'count', {
+    stacked('Sandboxes by state', 'count', {
       columns: 8,
       reading: 'Of all templates: held by rollouts, ready for some, or launching.',
       todo: 'Many ready for long: `pool.min_ready` is too high. Launching that never becomes ready: look at launches.',
@@ -118,7 +118,7 @@ const pools: Row = {
         '{{state}}',
       ),
     }),
-    lines('How full are the pools?', 'share', {
+    lines('Pool usage by environment', 'share', {
       columns: 8,
       reading: 'Sandboxes of an environment’s template, of the most that it may have.',
       todo: 'Raise `pool.max`, if there are machines for it; or let the trainer open fewer rollouts at once.',
@@ -137,7 +137,7 @@ const pools: Row = {
         '{{environment}}',
       ),
     }),
-    lines('Are as many ready as were announced?', 'count', {
+    lines('Ready and announced sandboxes', 'count', {
       columns: 8,
       reading: 'Free sandboxes, and sandboxes for announced bursts (`POST /v1/prewarm`).',
       todo: 'Ready stays below: the announcement came too late, or the pool’s maximum or the start budget is in the way.',
@@ -153,7 +153,7 @@ const pools: Row = {
 const launches: Row = {
   title: 'Launches',
   panels: [
-    stacked('How do launches end?', 'perMinute', {
+    stacked('Launches by result', 'perMinute', {
       reading: 'By type: into the pool (`warm`), for a waiting rollout (`cold`), or `failed`, with its code.',
       todo: 'Look a code up in docs/failures.md. Of one template show it to its author, of all look at the provider.',
       limits: {
@@ -161,7 +161,7 @@ const launches: Row = {
       },
       queries: one(thatHappens(['type', 'result'], 'corral_launches_total'), '{{type}} {{result}}'),
     }),
-    heatmap('How long do launches take?', 'seconds', {
+    heatmap('Launch duration', 'seconds', {
       reading: 'Time from a start slot to ready, for sandboxes that became ready.',
       todo: 'Slower than usual: a new image that nodes pull, `prepare` that grew, or nodes with too much to do.',
       limits: { none: 'a start is as slow as its image; the first calls above judge it' },
@@ -180,14 +180,14 @@ const launches: Row = {
         { expr: budget('limit'), legend: 'may start' },
       ],
     }),
-    lines('How long is the launch queue?', 'count', {
+    lines('Launch queue by state', 'count', {
       columns: 8,
       reading: 'Launches in the queue, by state. Each is one sandbox that has a start slot.',
       todo: '`wait` that grows: controllers are away, or their own steps fail; look at Machinery.',
       limits: { none: 'a burst fills it and it empties by itself' },
       queries: one(`sum by (state) (${ofFleet('corral_fleet_launch_queue', ['state'])})`, '{{state}}'),
     }),
-    lines('Which environments start no sandboxes?', 'yesNo', {
+    lines('Stopped launches by environment', 'yesNo', {
       columns: 8,
       reading:
         'Whether launches of the environment’s template are stopped because ten in a row have failed, or three that could only fail.',
@@ -212,7 +212,7 @@ const spent = (...matchers: readonly string[]) =>
 const spentShare = (name: string) => share(`(${spent(state(name))} or 0 * ${spent()})`, spent());
 
 const cost: Row = {
-  title: 'What does it cost?',
+  title: 'Cost',
   panels: [
     stat('Sandbox hours', 'hours', {
       columns: 5,
@@ -247,7 +247,7 @@ const cost: Row = {
       },
       queries: one(spentShare('ready')),
     }),
-    stacked('What are sandboxes paid for?', 'count', {
+    stacked('Sandbox time by use', 'count', {
       columns: 9,
       reading:
         'How many there are on average, by what became of them. A sandbox is counted when it ends or changes its state, so long rollouts come in steps.',

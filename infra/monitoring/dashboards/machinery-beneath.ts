@@ -7,7 +7,7 @@ import { inAll, newest, one, perSecond, quantile, series, share, shareOf, sum } 
 export const redis: Row = {
   title: 'Redis and the event log',
   panels: [
-    lines('How long does Redis take?', 'seconds', {
+    lines('Redis command duration', 'seconds', {
       columns: 5,
       reading: '99 of 100 commands, as each kind of process sees them.',
       todo: 'Its CPU, its disk (`appendfsync`), or the network between. One kind of process: that one’s own CPU.',
@@ -20,7 +20,7 @@ export const redis: Row = {
       },
       queries: one(quantile(0.99, 'corral_redis_command_seconds', ['component']), '{{component}}'),
     }),
-    lines('How full is Redis?', 'share', {
+    lines('Redis memory usage', 'share', {
       columns: 5,
       reading: 'Its memory, of `maxmemory`. Without a `maxmemory` there is nothing to see.',
       todo: 'Raise `maxmemory`, or lower `gateway.maxTenantRowBytes`. Full, it refuses writes: all requests are held.',
@@ -40,7 +40,7 @@ export const redis: Row = {
         '{{fleet}}',
       ),
     }),
-    stat('Does Redis keep everything?', 'yesNo', {
+    stat('Redis keeps all keys', 'yesNo', {
       columns: 4,
       rows: 8,
       reading: 'Its `maxmemory-policy` is `noeviction`.',
@@ -67,7 +67,7 @@ export const redis: Row = {
       columns: 6,
       reading:
         'Age at which a full log removes its oldest lines, at the rate of the last hour. The maximum is 14 days.',
-      todo: 'Raise `eventLog.maxBytes`, or keep less: [bytes for each load](operators.md#how-long-a-log-lasts).',
+      todo: 'Raise `eventLog.maxBytes`, or keep less: [bytes for each load](event-log.md#how-long-a-log-lasts).',
       limits: {
         below: 'red',
         steps: [
@@ -89,7 +89,7 @@ const apiCalls = 'corral_kubernetes_calls_total';
 export const kubernetes: Row = {
   title: 'Kubernetes API and keys',
   panels: [
-    stacked('What does the API server answer?', 'perSecond', {
+    stacked('API server answers by code', 'perSecond', {
       columns: 8,
       reading: 'Calls of the Kubernetes API by code.',
       todo: '401, 403: the account or its role. 409: another process was first. 429: the API server defends itself.',
@@ -97,7 +97,7 @@ export const kubernetes: Row = {
       needs: 'cluster',
       queries: one(`${sum(['code'], perSecond(apiCalls))} > 0`, '{{code}}'),
     }),
-    lines('How much does it refuse?', 'share', {
+    lines('API calls refused', 'share', {
       columns: 8,
       reading: 'The share of all calls that ended in 401, 403, 429, 5xx, or without an answer.',
       todo: 'Launches and removals wait; running rollouts are not affected. Check the API server, the fleet’s quota, and the role.',
@@ -116,7 +116,7 @@ export const kubernetes: Row = {
         }),
       ),
     }),
-    lines('How long does it take?', 'seconds', {
+    lines('API call duration', 'seconds', {
       columns: 8,
       reading: '99 of 100 calls, by verb and resource; watches left out.',
       todo: 'The API server or its etcd; its own dashboards say which.',
@@ -136,7 +136,7 @@ export const kubernetes: Row = {
     stat('Sandboxes that refuse the fleet key', 'count', {
       columns: 8,
       reading: 'Answers of sandboxes that refused a gateway’s token, since its start.',
-      todo: 'A key was rotated in other steps than docs/operators.md says: give both keys to all, the sandboxes’ first.',
+      todo: 'A key was not rotated in [its three steps](keys.md#fleet-key): give both keys to all, the sandboxes’ first.',
       limits: {
         below: 'green',
         steps: [{ from: 1, colour: 'red', because: 'each is a call that cannot be made' }],

@@ -40,7 +40,7 @@ const presence: Row = {
       },
       queries: one(`avg (${series('corral_redis_up')})`),
     }),
-    stat('Is the fleet being recovered?', 'yesNo', {
+    stat('Fleet recovery', 'yesNo', {
       columns: 4,
       reading: 'Redis was restarted or replaced, and the fleet is not written back yet.',
       todo: 'It takes seconds. Longer: the controllers’ log says which sandboxes do not answer; docs/recovery.md.',
@@ -82,7 +82,7 @@ const presence: Row = {
 const gateways: Row = {
   title: 'Gateways',
   panels: [
-    lines('How full is each gateway?', 'share', {
+    lines('Held requests by gateway', 'share', {
       columns: 8,
       reading: 'Requests that it holds, of the most that it may.',
       todo: 'Add gateways, or raise `gateway.maxHeldRequests` and memory together. At 100 % requests are refused with `gateway_overloaded`.',
@@ -98,7 +98,7 @@ const gateways: Row = {
         '{{pod}}',
       ),
     }),
-    lines('How late are event loops?', 'seconds', {
+    lines('Event loop lag by gateway', 'seconds', {
       columns: 8,
       reading: 'How late 99 of 100 timers of a gateway were.',
       todo: 'Give it more CPU, or add another process. If it is only one, check its log for a large body or file.',
@@ -111,21 +111,21 @@ const gateways: Row = {
       },
       queries: one(series('corral_gateway_event_loop_lag_seconds', 'quantile="0.99"'), '{{pod}}'),
     }),
-    lines('How large are the requests in hand?', 'bytes', {
+    lines('Held bytes by gateway', 'bytes', {
       columns: 8,
       reading: 'Bytes of the bodies that each gateway holds.',
       todo: 'Files and dataset rows are most of it. Near `gateway.maxHeldBodyBytes` new ones are refused.',
       limits: { none: 'the limit is a setting, and the share next to it reaches its own first' },
       queries: one(series('corral_gateway_held_body_bytes'), '{{pod}}'),
     }),
-    stacked('What do gateways answer?', 'perSecond', {
+    stacked('Gateway answers by status', 'perSecond', {
       columns: 8,
       reading: 'Answers by face and status, without probes and scrapes.',
       todo: '5xx: Whose failure has their codes and blames. On the native face 202 is no failure.',
       limits: { none: 'whose a failure is decides, not its status' },
       queries: one(sum(['face', 'status'], perSecond('corral_gateway_answers_total')), '{{face}} {{status}}'),
     }),
-    lines('How long are requests held?', 'seconds', {
+    lines('Request duration by route', 'seconds', {
       columns: 8,
       reading: '99 of 100 are answered within it, by face and route. Commands and waiting are part of it.',
       todo: 'At 540 s requests give up: One environment shows where their seconds go.',
@@ -138,7 +138,7 @@ const gateways: Row = {
         '{{face}} {{route}}',
       ),
     }),
-    stacked('How often do trainers repeat themselves?', 'perMinute', {
+    stacked('Repeated requests by face', 'perMinute', {
       columns: 8,
       reading: 'Recorded answers that were returned to repeated requests.',
       todo: 'A proxy cuts requests short, or the trainer’s own timeout is below 600 s; docs/trainers.md.',
@@ -169,7 +169,7 @@ const processes: Row = {
       limits: { none: 'the bound is a setting' },
       queries: one(series('process_resident_memory_bytes', ofUs), '{{pod}}'),
     }),
-    table('Which versions run?', 'count', {
+    table('Running versions', 'count', {
       columns: 8,
       reading: 'Processes by component and version. During an upgrade there are two of each.',
       todo: 'Two for long: `kubectl rollout status`. They work together, see docs/upgrade.md.',
@@ -182,7 +182,7 @@ const processes: Row = {
 const controllers: Row = {
   title: 'Controllers',
   panels: [
-    stacked('Which steps fail?', 'perMinute', {
+    stacked('Failed controller steps', 'perMinute', {
       columns: 8,
       reading: 'Steps of controllers that failed and will be tried again.',
       todo: 'The controller’s log has each with its reason. All of them: Redis or the API server.',
@@ -190,7 +190,7 @@ const controllers: Row = {
       needs: 'event',
       queries: one(thatHappens(['loop'], 'corral_loop_failures_total'), '{{loop}}'),
     }),
-    stacked('Who launches?', 'perMinute', {
+    stacked('Launches by controller', 'perMinute', {
       columns: 8,
       reading: 'Launches that ended, by controller.',
       todo: 'One launches nothing for long: its log, or its connection to the queue.',

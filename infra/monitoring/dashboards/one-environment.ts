@@ -62,7 +62,7 @@ const headline: Row = {
       limits: { none: 'how many a task needs, its author knows' },
       queries: one(share(sum([], inAll(calls, ofEnvironment)), sum([], inAll(verdicts, ofEnvironment)))),
     }),
-    stat('What we add to a call', 'seconds', {
+    stat('Overhead of a call', 'seconds', {
       reading: 'Of 99 calls in 100: time that was neither the command’s own nor spent waiting for a sandbox.',
       todo: 'Machinery: gateways’ event loops, Redis, CPU of the nodes.',
       limits: {
@@ -80,13 +80,13 @@ const headline: Row = {
 const toolCalls: Row = {
   title: 'Tool calls',
   panels: [
-    stacked('How do tool calls end?', 'perSecond', {
+    stacked('Tool calls by outcome', 'perSecond', {
       reading: 'By outcome. `refused`: nothing ran, and the model read why.',
       todo: '`infrastructure_failure` is ours, see Whose failure. `timed_out`: commands, or their timeout.',
       limits: { none: 'outcomes of a model’s own are what training is about' },
       queries: one(sum(['outcome'], perSecond(calls, ofEnvironment)), '{{outcome}}'),
     }),
-    stacked('What does the model do wrong?', 'perMinute', {
+    stacked('Model failures by code', 'perMinute', {
       reading:
         'Calls with a code and blame `model`. A command that ends with an exit code of its own has none.',
       todo: '`bad_arguments`, `unknown_tool`: the tool’s description. `sandbox_broken`: the last commands, `corral run ID`.',
@@ -94,14 +94,14 @@ const toolCalls: Row = {
       needs: 'event',
       queries: one(thatHappens(['code'], calls, 'blame="model"', ofEnvironment), '{{code}}'),
     }),
-    lines('Where do the seconds of a call go?', 'seconds', {
+    lines('Call duration by part', 'seconds', {
       reading:
         'Of calls that their sandbox answered. `waited`: until the rollout had its sandbox. `command`: it ran. `overhead`: all the rest.',
       todo: 'Waited: Bursts and pools. Command: the policy, or too little CPU in `sandbox`. Overhead: Machinery.',
       limits: { none: 'how long commands take is up to the policy' },
       queries: halfAndSlowest('corral_call_seconds', ['part'], ofEnvironment),
     }),
-    lines('How many calls break a bound?', 'share', {
+    lines('Calls over a limit', 'share', {
       reading:
         'The share of all calls that timed out, ran out of memory, or exceeded the limit of calls or time.',
       todo: 'High from the first step: the environment’s `limits` are too narrow for its tasks. Rising with training: the policy’s own.',
@@ -140,7 +140,7 @@ const grades: Row = {
       limits: { none: 'the share at the top judges' },
       queries: one(thatHappens(['verdict', 'code'], verdicts, ofEnvironment), '{{verdict}} {{code}}'),
     }),
-    lines('How long do grades take?', 'seconds', {
+    lines('Grade duration', 'seconds', {
       reading: 'From the begin of a grader’s turn until its score was stored, or the turn failed.',
       todo: 'Near `limits.grade`: the next ones fail. Make the grader faster, or give it more time.',
       limits: {
@@ -166,7 +166,7 @@ const grades: Row = {
         { expr: recordedMean('corral:reward_if_zeroed:mean1h'), legend: 'if zeroed' },
       ],
     }),
-    stacked('What do judges answer?', 'perMinute', {
+    stacked('Judge requests by code', 'perMinute', {
       reading:
         'Requests to judges of `http` graders: `ok`, or a failure code. Of all environments, since judges are shared.',
       todo: 'Failures: the judge is away, slow or refuses. No score is made up: rollouts wait, and then are discarded.',
@@ -181,7 +181,7 @@ const pool = 'corral_fleet_pool';
 const sandboxes: Row = {
   title: 'Its sandboxes',
   panels: [
-    lines('How long until a first call has its sandbox?', 'seconds', {
+    lines('Wait for a sandbox, warm and cold', 'seconds', {
       columns: 8,
       reading: 'From the pool (`warm`), or one that had to start (`cold`).',
       todo: 'Many cold ones: raise `pool.min_ready`, or let the trainer announce its bursts.',
@@ -205,7 +205,7 @@ const sandboxes: Row = {
         legend: state,
       })),
     }),
-    stacked('What are its sandboxes paid for?', 'count', {
+    stacked('Sandbox time by use', 'count', {
       columns: 8,
       reading:
         'How many there are on average, by what became of them; counted when they end or change their state.',

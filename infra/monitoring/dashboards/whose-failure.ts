@@ -21,7 +21,7 @@ const objective: Limits = {
 };
 
 const headline: Row = {
-  title: 'Can trainers learn from it?',
+  title: 'Summary',
   panels: [
     stat('Scorable rollouts', 'share', {
       reading:
@@ -44,13 +44,13 @@ const headline: Row = {
       },
       queries: one(shareOf(inAll, verdicts, [], { part: ['verdict="scorable"'], ofAll: rolloutsOfAll })),
     }),
-    stat('Rollouts lost by us', 'share', {
+    stat('Rollouts lost to infrastructure', 'share', {
       reading: 'Rollouts discarded because of the infrastructure, without a suspected command of the policy.',
       todo: '`corral rollouts --verdict discard` lists them; the next row shows what they have in common.',
       limits: objective,
       queries: one(lostShare),
     }),
-    stat('Tool calls failing by us', 'share', {
+    stat('Calls failed by infrastructure', 'share', {
       reading:
         'The share of all settled tool calls that ended in an infrastructure failure. The alert leaves out those with a suspected command of the policy.',
       todo: 'Find the code in the row of tool calls; docs/failures.md has the fix.',
@@ -88,9 +88,9 @@ const rollouts: Row = {
       limits: { none: 'how many rollouts end is up to the trainers' },
       queries: one(perMinute(['verdict', 'blame'], verdicts, ofEnvironment), '{{verdict}} {{blame}}'),
     }),
-    lines('How fast is the budget of lost rollouts spent?', 'times', {
+    lines('Burn rate of lost rollouts', 'times', {
       reading:
-        'Rollouts lost by us against the objective of 0.1 %, over windows of time: at 1, a month’s budget lasts a month. All environments.',
+        'Rollouts lost to infrastructure failures against the objective of 0.1 %, over windows of time: at 1, a month’s budget lasts a month. All environments.',
       todo: 'Only short windows red: it has just begun. Only long ones red: it is over; find the cause.',
       limits: {
         below: 'green',
@@ -111,7 +111,7 @@ const rollouts: Row = {
         '{{code}} ({{blame}})',
       ),
     }),
-    stacked('Why were sandboxes lost that had begun?', 'perMinute', {
+    stacked('Lost sandboxes in use by cause', 'perMinute', {
       reading:
         'Sandboxes lost after their rollout’s first call, by cause. Earlier losses are replaced silently.',
       todo: '`node_…`, `evicted`, `preempted`: check the nodes. `sandboxd_killed`, `sandbox_exited`: the image. `deleted`: what deletes pods.',
@@ -125,14 +125,14 @@ const rollouts: Row = {
 const toolCalls: Row = {
   title: 'Tool calls and requests',
   panels: [
-    stacked('Whose are the tool calls that fail?', 'perSecond', {
+    stacked('Settled tool calls by blame', 'perSecond', {
       columns: 8,
       reading: 'Settled tool calls by blame; those with `none` did what they were asked.',
       todo: '`model` is what training is for; the codes of `infrastructure` are two panels further.',
       limits: { none: 'how many calls are made is up to the policies' },
       queries: one(sum(['blame'], perSecond(calls, ofEnvironment)), '{{blame}}'),
     }),
-    lines('Where do tool calls fail by us?', 'share', {
+    lines('Failed calls by environment', 'share', {
       columns: 8,
       reading: 'The share of each environment’s tool calls that ended in an infrastructure failure.',
       todo: 'One environment: look at its image, its limits, its nodes. All of them: at Redis, the provider, the gateways.',
@@ -142,17 +142,16 @@ const toolCalls: Row = {
         '{{environment}}',
       ),
     }),
-    stacked('By which code do tool calls fail by us?', 'perMinute', {
+    stacked('Failed calls by code', 'perMinute', {
       needs: 'event',
       columns: 8,
-      reading: 'Calls that were dispatched, and then failed by us.',
+      reading: 'Dispatched calls that an infrastructure failure ended.',
       todo: 'Look the code up in docs/failures.md.',
       limits: { none: 'see the share next to it' },
       queries: one(thatHappens(['code'], calls, byUs, ofEnvironment), '{{code}}'),
     }),
     table('Failed requests', 'count', {
-      reading:
-        'What gateways answered with a failure in the time that is looked at, the most frequent first.',
+      reading: 'Failed requests in the selected time, the most frequent first.',
       todo: 'Blame `caller`: tell the job’s owner. `unclassified` is a mistake in Corral: report the log line that belongs to it.',
       limits: { none: 'one failed request is tried again; the alerts judge how many are too many' },
       needs: 'event',
@@ -176,10 +175,10 @@ const toolCalls: Row = {
 const others: Row = {
   title: 'Policies and callers',
   panels: [
-    lines('Which policies may be breaking their sandboxes?', 'share', {
+    lines('Suspected policies by environment', 'share', {
       columns: 8,
       reading:
-        'Of each environment’s rollouts, those whose end one of the policy’s own commands or answers is suspected of.',
+        'The share of each environment’s rollouts that end with a suspected command or answer of the policy.',
       todo: 'Tell the RL team; `corral run ID` has the last commands. A share that rises with training is a policy that learns it.',
       limits: {
         below: 'green',
@@ -196,9 +195,9 @@ const others: Row = {
         '{{environment}}',
       ),
     }),
-    lines('Which models cannot use their tools?', 'share', {
+    lines('Invalid tool calls by environment', 'share', {
       columns: 8,
-      reading: 'Of each environment’s tool calls, those with bad arguments or to tools that are not there.',
+      reading: 'The share of each environment’s tool calls with bad arguments or an unknown tool.',
       todo: 'Tell the RL team and the environment’s author: the tool’s description, or the chat template, misleads the model.',
       limits: {
         below: 'green',
@@ -215,7 +214,7 @@ const others: Row = {
         '{{environment}}',
       ),
     }),
-    stacked('What do callers do wrong?', 'perMinute', {
+    stacked('Requests failed by callers, by code', 'perMinute', {
       columns: 8,
       reading: 'Failed requests with blame `caller`, by code.',
       todo: 'Tell the job’s owner: docs/trainers.md has each code. `unauthorized`: whose key it is, the gateway’s log says.',

@@ -59,7 +59,7 @@ export async function openSandbox(
   try {
     await setUp(core, caller, ref, template, lineMs);
     if (gone.aborted && !comesAgain)
-      throw new Failure('capacity_timeout', 'nobody waits for this sandbox any more');
+      throw new Failure('capacity_timeout', 'no request waits for this sandbox any longer');
   } catch (thrown) {
     // It would only hold its place, and no repeat would find its steps done.
     const isFailedStep =

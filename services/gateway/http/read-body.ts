@@ -79,7 +79,7 @@ export async function* chunksOf(
     }
   } catch (error) {
     if (error instanceof Failure) throw error;
-    throw new Failure('invalid_request', 'the connection ended before the whole body had come', {
+    throw new Failure('invalid_request', 'the connection ended before the whole body arrived', {
       cause: error,
     });
   } finally {

@@ -103,7 +103,7 @@ export function peerRoute(app: App, deps: EventRoutesDeps, authentication: Authe
     const answer = deps.answerPeer(request.raw.url ?? '', request.headers.authorization);
     if (answer === null) {
       const evidence = { reason: 'unknown_key' };
-      const refused = new Failure('unauthorized', 'only processes of this fleet are told here', { evidence });
+      const refused = new Failure('unauthorized', 'only processes of this fleet may read this', { evidence });
       recordRefusal(authentication, request, ['fleet_key'], refused);
       throw refused;
     }

@@ -162,7 +162,7 @@ export function runRoutes(app: App, deps: RunRoutesDeps): void {
 const runOf = (text: string): RunId => runId(idText(text, 'the run name'));
 
 function unknownRun(run: RunId): Failure {
-  return new Failure('rollout_unknown', `no run "${run}" is known here; GET /v1/runs lists those that are`);
+  return new Failure('rollout_unknown', `the fleet has no run "${run}"; GET /v1/runs lists its runs`);
 }
 
 function filterOf(query: {

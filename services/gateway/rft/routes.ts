@@ -131,5 +131,5 @@ async function answerGrade(
   });
   // JSON has no word for infinity: it would leave as null, which a trainer may read as 0.
   if (Number.isFinite(score)) return { score };
-  throw new Failure('grader_failed', `the grader gave ${score}, which is no finite number`);
+  throw new Failure('grader_failed', `the grader returned ${score}, which is not a finite number`);
 }

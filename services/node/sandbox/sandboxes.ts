@@ -216,7 +216,7 @@ const alreadyGone = (sandbox: SandboxId) =>
   new Failure('start_failed', `sandbox ${sandbox} is already gone: a sandbox lives once, take a new id`);
 
 const lineFull = () =>
-  new Failure('provider_unavailable', 'too many sandboxes wait to be started on this machine: ask again', {
+  new Failure('provider_unavailable', 'too many sandboxes wait to be started on this machine; try again', {
     retryAfterMs: 1000,
   });
 

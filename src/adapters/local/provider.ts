@@ -118,7 +118,9 @@ function refused(status: number, text: string): Failure {
   const error = errorCheck.Check(body) ? body.error : null;
   if (error === null || error.code === 'invalid_request') {
     const said = error?.message ?? text.slice(0, 200);
-    return new Failure('unclassified', `node did not understand us: ${said}`, { evidence: { status } });
+    return new Failure('unclassified', `node did not understand the request: ${said}`, {
+      evidence: { status },
+    });
   }
   // Node takes back none of these: the same request fails there again.
   const lasting = status === 422 ? failsEverywhere : {};

@@ -19,7 +19,7 @@ export function gradeStore(run: RunScript): GradeStore {
     },
     score: async (key, turn, score, detail) => {
       if (!Number.isFinite(score))
-        throw new Failure('grader_failed', `a score of ${score} is no finite number`);
+        throw new Failure('grader_failed', `the score ${score} is not a finite number`);
       const asked = { key, turn, score: String(score), detail: evidenceText(detail) };
       return scoreOf(await ask('store-score', asked), key);
     },

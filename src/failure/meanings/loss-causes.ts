@@ -92,7 +92,7 @@ export const lossCauses = {
     evidence:
       '`limits`: `inotify_instances`, `inotify_watches`, `epoll_watches`, `pipe_memory`, `pending_signals`, `files_in_flight`, `message_queues` or `locked_memory` of a user; `pseudo_terminals` of the machine. `seen_by`: `gateway`, `controller` or `grading`. sandboxd looks four times a second.',
     operator:
-      'Raise the limit on the nodes, such as `fs.inotify.max_user_instances` or `kernel.pty.max`; see [operators.md](operators.md#what-only-a-better-node-prevents). Find the rollout that takes it: its discards have the same cause.',
+      'Raise the limit on the nodes, such as `fs.inotify.max_user_instances` or `kernel.pty.max`; see [nodes](nodes.md#what-only-a-better-node-prevents). Find the rollout that takes it: its discards have the same cause.',
   },
   request_lost: {
     means:

@@ -153,7 +153,7 @@ export const fleetItself = {
   },
   gateway_overloaded: {
     means:
-      'This gateway holds its maximum of requests, or of bytes of bodies. Or it did, and this request’s body arrived too slowly and was dropped to make room ([details](operators.md#held-requests-and-slow-bodies)).',
+      'This gateway holds its maximum of requests, or of bytes of bodies. Or it did, and this request’s body arrived too slowly and was dropped to make room ([details](gateways.md#held-requests-and-slow-bodies)).',
     evidence:
       '`heldRequests`, `heldBodyBytes`; `corral_gateway_held_requests` over time; `corral_gateway_slow_bodies_dropped_total`.',
     operator:
@@ -171,7 +171,7 @@ export const fleetItself = {
       'This gateway is stopping: it refuses new requests and finishes the requests that it holds. Requests that it cannot finish in time fail with this code and `admitted: unknown`; the same request at another gateway attaches to the work.',
     evidence: '`/readyz` of that gateway is 503 and says `gateway`.',
     operator:
-      'Nothing while gateways are replaced. If many have `admitted: unknown`, the grace is too short ([how gateways stop](operators.md#gateways-that-leave)). A load balancer that continues to send requests does not check `/readyz`.',
+      'Nothing while gateways are replaced. If many have `admitted: unknown`, the grace is too short ([how gateways stop](gateways.md#gateways-that-leave)). A load balancer that continues to send requests does not check `/readyz`.',
   },
   unclassified: {
     means: 'An error without a code of its own. It counts as an infrastructure failure, and it is a bug.',

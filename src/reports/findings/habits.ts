@@ -3,7 +3,7 @@ import { kindOfTrait, meanOf, median, type SteppedRollout, endsOf } from './runs
 
 /*
  * New behavior that scores higher: a path that the policy uses, two programs after one another, or few calls. The limits are
- * tuned on one half of the known attacks and of made honest runs, and measured on the other half: test/findings, docs/proving.md.
+ * tuned on one half of the known attacks and of made honest runs, and measured on the other half: test/findings, docs/findings.md.
  */
 
 /** At most this share of the first quarter of the steps, and at least that of the last third. */

@@ -217,7 +217,7 @@ describe('errors say what happened, whose fault it is and what to do', () => {
   test('no fleet and no event: exit code 2', async () => {
     const { code, remarks } = await corral('runs');
     expect(code).toBe(2);
-    expect(remarks).toMatch(/no fleet runs.*whose: yours.*corral up/s);
+    expect(remarks).toMatch(/no fleet runs.*cause: your input.*corral up/s);
   });
 
   test('a wrong key: exit code 2, and the event log is not asked instead', async () => {
@@ -239,7 +239,7 @@ describe('errors say what happened, whose fault it is and what to do', () => {
     await gatewayAnswering(503, failure('state_unavailable', 'infrastructure', 'Redis does not answer'));
     const { code, remarks } = await corral('runs');
     expect(code).toBe(3);
-    expect(remarks).toMatch(/Redis does not answer.*whose: the fleet/s);
+    expect(remarks).toMatch(/Redis does not answer.*cause: the fleet/s);
   });
 
   test('a rollout that nobody knows: exit code 2', async () => {
@@ -353,7 +353,7 @@ describe('a story from a file of lines, where they went to standard output', () 
 
   test('a file that is not there: exit code 2, and what to give instead', async () => {
     const { code, remarks } = await corral('rollout', 'trace_5', '--events', join(folder, 'none'));
-    expect([code, remarks]).toEqual([2, expect.stringMatching(/ENOENT.*whose: yours.*standard input/s)]);
+    expect([code, remarks]).toEqual([2, expect.stringMatching(/ENOENT.*cause: your input.*standard input/s)]);
   });
 
   test('from standard input, as from a pipe of kubectl logs', () => {

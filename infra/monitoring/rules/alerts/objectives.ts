@@ -46,8 +46,8 @@ export const objectiveAlerts = {
     blame: 'infrastructure',
     expr: fast(rollouts),
     for: '2m',
-    when: 'more than 14.4 × the objective of rollouts lost by us, over 1 h and over 5 min, and at least 3 of them',
-    summary: `{{ $value | humanizePercentage }} of fleet {{ $labels.fleet }}’s rollouts in the last hour were lost by us ${budget(placeholders.lostRollouts)}`,
+    when: 'rollouts are lost to infrastructure failures at more than 14.4 × the objective, over 1 h and over 5 min, and at least 3 of them',
+    summary: `{{ $value | humanizePercentage }} of fleet {{ $labels.fleet }}’s rollouts in the last hour were lost to infrastructure failures ${budget(placeholders.lostRollouts)}`,
     description:
       'Infrastructure failures discard running rollouts. Training jobs get fewer results, and groups miss rollouts. No score is wrong.',
     consequenceOf: ['FleetStateAway', 'FleetRecovers', 'PartAway'],
@@ -57,8 +57,8 @@ export const objectiveAlerts = {
     blame: 'infrastructure',
     expr: slowly(rollouts),
     for: '5m',
-    when: 'more than 6 × the objective of rollouts lost by us, over 6 h and 30 min, or more than the objective over 3 d and 6 h, and at least 3 of them',
-    summary: `{{ $value | humanizePercentage }} of fleet {{ $labels.fleet }}’s rollouts are being lost by us, for hours ${budget(placeholders.lostRollouts)}`,
+    when: 'rollouts are lost to infrastructure failures at more than 6 × the objective over 6 h and 30 min, or more than the objective over 3 d and 6 h, and at least 3 of them',
+    summary: `{{ $value | humanizePercentage }} of fleet {{ $labels.fleet }}’s rollouts have been lost to infrastructure failures for hours ${budget(placeholders.lostRollouts)}`,
     description:
       'The rate is too low to page, but too high for the month’s objective. Usually one cause recurs.',
     consequenceOf: ['RolloutsLostFast', 'FleetStateAway', 'PartAway'],
@@ -68,8 +68,8 @@ export const objectiveAlerts = {
     blame: 'infrastructure',
     expr: fast(toolCalls),
     for: '2m',
-    when: 'more than 14.4 × the objective of tool calls that failed by us, over 1 h and over 5 min, and at least 3 of them',
-    summary: `{{ $value | humanizePercentage }} of fleet {{ $labels.fleet }}’s tool calls in the last hour failed by us ${budget(placeholders.toolCalls)}`,
+    when: 'tool calls fail because of the infrastructure at more than 14.4 × the objective, over 1 h and over 5 min, and at least 3 of them',
+    summary: `{{ $value | humanizePercentage }} of fleet {{ $labels.fleet }}’s tool calls in the last hour failed because of the infrastructure ${budget(placeholders.toolCalls)}`,
     description:
       'Calls were sent into sandboxes, and no answer can be given for them. Each taints its rollout, which is then discarded.',
     consequenceOf: ['FleetStateAway', 'FleetRecovers', 'PartAway', 'RolloutsLostFast'],
@@ -79,8 +79,8 @@ export const objectiveAlerts = {
     blame: 'infrastructure',
     expr: slowly(toolCalls),
     for: '5m',
-    when: 'more than 6 × the objective of tool calls that failed by us, over 6 h and 30 min, or more than the objective over 3 d and 6 h, and at least 3 of them',
-    summary: `{{ $value | humanizePercentage }} of fleet {{ $labels.fleet }}’s tool calls are failing by us, for hours ${budget(placeholders.toolCalls)}`,
+    when: 'tool calls fail because of the infrastructure at more than 6 × the objective over 6 h and 30 min, or more than the objective over 3 d and 6 h, and at least 3 of them',
+    summary: `{{ $value | humanizePercentage }} of fleet {{ $labels.fleet }}’s tool calls have failed because of the infrastructure for hours ${budget(placeholders.toolCalls)}`,
     description:
       'Calls fail at a low rate, mostly in one environment, on one node, or for one recurring cause.',
     consequenceOf: ['ToolCallsFail', 'RolloutsLostFast', 'RolloutsLostSlow', 'FleetStateAway', 'PartAway'],

@@ -21,7 +21,7 @@ export const objectiveStories = {
         when: 'one rollout in twenty is lost for an hour and a half',
         series: { [scorable]: '0+95x90', [lostByUs]: '0+5x90' },
         at: '90m',
-        told: { summary: rollouts('5%', 'in the last hour were lost by us') },
+        told: { summary: rollouts('5%', 'in the last hour were lost to infrastructure failures') },
       },
       {
         when: 'three rollouts are lost, one in each of three pods, whose counters were there at zero',
@@ -32,7 +32,7 @@ export const objectiveStories = {
           [lostByUs.replace('c1', 'g1')]: '0x85 1x5',
         },
         at: '90m',
-        told: { summary: rollouts('2.439%', 'in the last hour were lost by us') },
+        told: { summary: rollouts('2.439%', 'in the last hour were lost to infrastructure failures') },
       },
     ],
     silent: [
@@ -68,13 +68,13 @@ export const objectiveStories = {
         when: 'eight in a thousand are lost for twelve hours',
         series: { [scorable]: '0+992x50', [lostByUs]: '0+8x50' },
         at: '12h',
-        told: { summary: rollouts('0.8%', 'are being lost by us, for hours') },
+        told: { summary: rollouts('0.8%', 'have been lost to infrastructure failures for hours') },
       },
       {
         when: 'two in a thousand are lost for four days',
         series: { [scorable]: '0+998x390', [lostByUs]: '0+2x390' },
         at: '96h',
-        told: { summary: rollouts('0.2%', 'are being lost by us, for hours') },
+        told: { summary: rollouts('0.2%', 'have been lost to infrastructure failures for hours') },
       },
     ],
     silent: [
@@ -100,7 +100,7 @@ export const objectiveStories = {
         when: 'one call in fifty fails by us for an hour and a half',
         series: { [completedCalls]: '0+98x90', [callsFailedByUs]: '0+2x90', [suspectedOfCommand]: '0x90' },
         at: '90m',
-        told: { summary: calls('2%', 'in the last hour failed by us') },
+        told: { summary: calls('2%', 'in the last hour failed because of the infrastructure') },
       },
     ],
     silent: [
@@ -140,7 +140,7 @@ export const objectiveStories = {
         when: 'seven calls in a thousand fail for twelve hours',
         series: { [completedCalls]: '0+993x50', [callsFailedByUs]: '0+7x50' },
         at: '12h',
-        told: { summary: calls('0.7%', 'are failing by us, for hours') },
+        told: { summary: calls('0.7%', 'have failed because of the infrastructure for hours') },
       },
     ],
     silent: [

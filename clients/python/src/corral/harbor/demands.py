@@ -213,4 +213,4 @@ def _services(task: AskedTask) -> int:
 def _differences(task: AskedTask) -> list[str]:
     if _wanted_network(task.config) is not None:
         return []
-    return ["its task.toml does not name a network_mode: the environment's network counts"]
+    return ["its task.toml names no network_mode, so the environment's network is used"]

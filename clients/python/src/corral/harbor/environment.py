@@ -148,7 +148,7 @@ class CorralEnvironment(SandboxEnvironment):
             if each not in _warned:
                 _warned.add(each)
                 self.logger.warning(
-                    f"corral: of {self.environment_name}, and of tasks like it without a word: {each}"
+                    f"corral: {self.environment_name}: {each}; logged once for all such tasks"
                 )
 
     async def _open(self, attempt: int) -> None:
