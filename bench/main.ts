@@ -13,6 +13,7 @@ import { metrics } from './metrics.ts';
 import { recordBytes } from './record-bytes.ts';
 import { sandboxCost } from './sandbox-cost.ts';
 import { search } from './search.ts';
+import { sessions } from './sessions.ts';
 import { toolCall } from './tool-call.ts';
 import { traces } from './traces.ts';
 import { waiting } from './waiting.ts';
@@ -27,6 +28,7 @@ const benchmarks: readonly Benchmark[] = [
   toolCall,
   gradeElsewhere,
   search,
+  sessions,
   traces,
   metrics,
   sandboxCost,

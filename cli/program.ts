@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander';
 import { thisProcess } from '#src/platform/this-process.ts';
 import { EnvironmentMistakes } from '#src/environments/mistakes.ts';
 import { CommandError, exitCodes, NotInOrder } from './command-error.ts';
+import { addAttachCommand } from './commands/attach.ts';
 import { addAttackCommand } from './commands/attack.ts';
 import { addClusterCommand } from './commands/cluster.ts';
 import { addDoctorCommand } from './commands/doctor.ts';
@@ -54,6 +55,7 @@ export function createProgram(terminal: Terminal): Command {
   addRegradeCommand(program, terminal);
   addRolloutsCommand(program, terminal);
   addRolloutCommand(program, terminal);
+  addAttachCommand(program, terminal);
   addVoidCommand(program, terminal);
   addImageCommand(program, terminal);
   addKeysCommand(program, terminal);

@@ -165,21 +165,23 @@ export function addRolloutCommand(program: Command, terminal: Terminal): void {
 }
 
 const storyQuestion = (id: string, options: RolloutOptions) => ({
-  ofFleet: (client: HttpClient) => storyOfFleet(client, id, options),
+  ofFleet: async (client: HttpClient) => storyOfAnswer((await findRollout(client, id, options)).answer),
   ofLog: (stories: readonly RolloutStory[]) => newestOf(stories, id, options),
 });
 
 /** The face looks an id up in one run only, so without a run they are tried one after another, the newest last named. */
-async function storyOfFleet(client: HttpClient, id: string, options: RolloutOptions): Promise<RolloutStory> {
+export async function findRollout(client: HttpClient, id: string, options: NamedRollout) {
   const runs = options.run === undefined ? await allRuns(client) : [options.run];
   for (const run of runs) {
     const answer = await tryRun(client, id, run, options);
-    if (answer !== null) return storyOfAnswer(answer);
+    if (answer !== null) return { run, answer };
   }
   throw new NotKnown(`the fleet knows no rollout ${id}`, 'yours', 'check the id, and the run with --run');
 }
 
-async function tryRun(client: HttpClient, id: string, run: string, { attempt }: RolloutOptions) {
+type NamedRollout = { readonly run?: string; readonly attempt?: string };
+
+async function tryRun(client: HttpClient, id: string, run: string, { attempt }: NamedRollout) {
   const query = attempt === undefined ? '' : `?attempt=${encodeURIComponent(attempt)}`;
   const path = `/v1/rollouts/${encodeURIComponent(id)}${query}`;
   try {

@@ -19,7 +19,13 @@ import type { ControlReply, Standing } from '#src/ports/fleet/controls.ts';
 import type { CallSummary, RolloutRecord } from '#src/ports/fleet/records.ts';
 import type { Verdict } from '#src/failure/verdict.ts';
 import type { FileIn, FileOut } from '#src/ports/sandbox-link.ts';
-import type { FileReply, OutputStream, StdinReply, StreamOffsets } from '#src/protocol/sandboxd/wire.ts';
+import type {
+  FileReply,
+  OutputStream,
+  ScreenReply,
+  StdinReply,
+  StreamOffsets,
+} from '#src/protocol/sandboxd/wire.ts';
 
 export type { CallResult, Caller, Grade, Progress, RolloutRef };
 
@@ -105,6 +111,8 @@ export interface GatewayCore {
     piece: StdinPiece,
     waitMs: number,
   ): Promise<StdinReply>;
+  /** What a terminal shows to an operator; null: the one that was opened last. It changes nothing of the rollout. */
+  screen(caller: Caller, rollout: RolloutRef, terminal: number | null): Promise<ScreenReply>;
   /** A stream of a settled call of which more is kept than its result has; null: the policy broke the sandbox that kept it. */
   output(
     caller: Caller,

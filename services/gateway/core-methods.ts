@@ -4,6 +4,7 @@ import { followCall, type FollowDeps } from '#src/calls/follow-call.ts';
 import { giveStdin, type StdinDeps } from '#src/calls/give-stdin.ts';
 import { type CommandBounds, planExec, planToolCall } from '#src/calls/plan-call.ts';
 import { beginCall, runCall, type RunCallDeps } from '#src/calls/run-call.ts';
+import { type ScreenDeps, showScreen } from '#src/calls/show-screen.ts';
 import { getFile, putFile, type TransferDeps } from '#src/calls/transfer.ts';
 import type { Work } from '#src/calls/work.ts';
 import {
@@ -57,6 +58,7 @@ export type GatewayCoreDeps = {
     TransferDeps &
     AttachDeps &
     FollowDeps &
+    ScreenDeps &
     StdinDeps & { readonly timings: CommandBounds };
   readonly grading: GradeDeps;
   readonly lifecycle: LifecycleStore;
@@ -192,6 +194,7 @@ export function gatewayCore(deps: GatewayCoreDeps): GatewayCore {
       const record = await held(deadline, () => find(caller, ref));
       return giveStdin(deps.calls, record, call, piece, deadline);
     },
+    screen: async (caller, ref, terminal) => showScreen(deps.calls, await find(caller, ref), terminal),
     async output(caller, ref, call, stream) {
       return outputOf(deps.calls, await find(caller, ref), call, stream);
     },

@@ -28,6 +28,7 @@ import { keyRoute } from './native/key-route.ts';
 import { prewarmRoutes, rolloutRoutes } from './native/rollout-routes.ts';
 import { type RunRoutesDeps, runRoutes } from './native/run-routes.ts';
 import { streamRoutes } from './native/stream-routes.ts';
+import { terminalRoutes } from './native/terminal-routes.ts';
 import { type LoopLag, measureLoopLag, type Need, operationRoutes, type Operations } from './operations.ts';
 import { rftRoutes } from './rft/routes.ts';
 
@@ -143,6 +144,7 @@ async function addFaces(app: App, parts: GatewayParts, gate: HoldGate): Promise<
       rolloutRoutes(native, parts.core);
       prewarmRoutes(native, parts.core);
       callRoutes(native, parts.core);
+      terminalRoutes(native, parts.core);
       controlRoutes(native, parts.core);
       runRoutes(native, parts.runs);
       eventRoutes(native, parts.events);

@@ -4,6 +4,7 @@ import {
   mostAnsweredBytes,
   maxOutputBytes,
   protocolVersion,
+  type ScreenReply,
 } from '#src/protocol/sandboxd/wire.ts';
 import { Binding } from './binding.ts';
 import { Journal } from './calls/journal.ts';
@@ -55,6 +56,8 @@ export type Daemon = {
   /** Folders in which a policy's changes were put for a grader. */
   readonly changed: Set<string>;
   readonly betweenCalls: NodeBetweenCalls;
+  /** Looks of operators at terminals that are under way. */
+  readonly screens: Map<number | null, Promise<ScreenReply>>;
 } & Around;
 
 /** What a daemon does beyond its own state. */
@@ -104,6 +107,7 @@ export function createDaemon(config: Config, env: NodeJS.ProcessEnv, boot: strin
     background,
     changed,
     betweenCalls,
+    screens: new Map(),
     ...around,
   };
 }

@@ -1,6 +1,6 @@
 /**
  * The server of a sandbox's terminals: arguments are the path of its socket and that of `pty`. It runs as the policy's user, is started by
- * the client of the first `terminal_open` (`services/sandboxd/helper/terminal.ts`), and ends with the sandbox. It writes a line when it
+ * the client of the first `terminal_open` (`infra/payload/native/ask-terminals.c`), and ends with the sandbox. It writes a line when it
  * listens, or when another server does.
  */
 import { mkdirSync, rmSync, statSync } from 'node:fs';

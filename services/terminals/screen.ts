@@ -29,11 +29,14 @@ export class Screen {
     this.#terminal.loadAddon(new Unicode11Addon());
     this.#terminal.unicode.activeVersion = '11';
     // Programs ask a terminal for its kind and its cursor, and wait for the answer.
-    this.#terminal.onData(answer);
+    this.#terminal.onData((text) => {
+      if (text !== '') answer(text);
+    });
   }
 
-  /** Resolves when the screen shows it. */
+  /** Resolves when the screen shows it. xterm shows at once what follows a person's input; all else waits for a timer, a millisecond each. */
   write(text: string): Promise<void> {
+    this.#terminal.input('', true);
     return new Promise((resolve) => this.#terminal.write(text.replaceAll(tooManyAccents, '$1'), resolve));
   }
 

@@ -1,12 +1,14 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { ToolError } from '#services/sandboxd/helper/tools/tool-arguments.ts';
 import {
+  followTool,
   granted,
   longestReplyBytes,
   longestRequestBytes,
   refused,
   type TerminalRequest,
 } from '#src/protocol/sandboxd/terminals.ts';
+import { sendPrinted } from './send-printed.ts';
 import type { Terminals } from './terminals.ts';
 
 /** Tool calls of one rollout at a time are fewer. */
@@ -27,7 +29,9 @@ export function terminalServer(terminals: Terminals): Server {
 
 async function answerOn(socket: Socket, terminals: Terminals): Promise<void> {
   try {
-    const text = await terminals.answer(parseRequest(await readRequest(socket)));
+    const request = parseRequest(await readRequest(socket));
+    if (request.tool === followTool) return sendPrinted(terminals.find(request), socket);
+    const text = await terminals.answer(request);
     socket.end(
       granted +
         Buffer.from(text)

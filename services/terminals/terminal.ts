@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { ToolError } from '#services/sandboxd/helper/tools/tool-arguments.ts';
 import { encodeKeys } from './keys.ts';
 import type { Pattern } from './pattern.ts';
+import { Recent } from './recent.ts';
 import { type Mark, Screen, type Size } from './screen.ts';
 
 /** What runs in a new terminal. */
@@ -13,6 +14,9 @@ export type Program = {
   readonly cwd: string;
   readonly size: Size;
 };
+
+/** What hears of a terminal's output while it is printed. */
+export type Follower = { readonly printed: (bytes: Buffer) => void; readonly ended: () => void };
 
 /** Why a wait ended. */
 export type Waited = 'quiet' | 'matched' | 'ended' | 'timed_out';
@@ -36,6 +40,8 @@ export class Terminal {
   readonly #process: ChildProcess;
   readonly #screen: Screen;
   readonly #waiting = new Set<() => void>();
+  readonly #recent = new Recent();
+  readonly #followers = new Set<Follower>();
   #lastChangeMs = performance.now();
   #hasPrinted = false;
   #exitCode: number | null = null;
@@ -103,6 +109,14 @@ export class Terminal {
     }
   }
 
+  /** Begins with the latest of what was printed before. The function that is returned ends it. */
+  follow(follower: Follower): () => void {
+    follower.printed(this.#recent.read());
+    if (this.hasEnded) follower.ended();
+    else this.#followers.add(follower);
+    return () => void this.#followers.delete(follower);
+  }
+
   /** Without `pty` the kernel hangs the terminal up: its programs get SIGHUP. */
   close(): void {
     this.#process.kill('SIGKILL');
@@ -121,14 +135,22 @@ export class Terminal {
     const [code, signal] = (await ended.catch(() => [null, null])) as readonly [number | null, string | null];
     this.#exitCode = code ?? (signal === null ? -1 : killedCode);
     this.#changed();
+    for (const follower of this.#followers) follower.ended();
+    this.#followers.clear();
   }
 
   async #show(printed: AsyncIterable<unknown>): Promise<void> {
     for await (const text of printed) {
+      this.#tellFollowers(Buffer.from(String(text)));
       await this.#screen.write(String(text));
       this.#hasPrinted = true;
       this.#changed();
     }
+  }
+
+  #tellFollowers(bytes: Buffer): void {
+    this.#recent.add(bytes);
+    for (const follower of this.#followers) follower.printed(bytes);
   }
 
   get #quietAtMs(): number {

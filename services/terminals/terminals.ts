@@ -5,6 +5,7 @@ import {
   isTerminalTool,
   longestTerminalWaitS,
   mostScrollbackLines,
+  showTool,
   type TerminalRequest,
   type TerminalTool,
   terminalSize,
@@ -31,8 +32,14 @@ export class Terminals {
   /** What the model reads. Throws {@link ToolError}. */
   answer(request: TerminalRequest): Promise<string> {
     const { tool } = request;
+    if (tool === showTool) return Promise.resolve(this.#showNow(new ToolArguments(request.arguments)));
     if (!isTerminalTool(tool)) throw new ToolError(`there is no tool ${tool}`);
     return this.#tools[tool](new ToolArguments(request.arguments), request);
+  }
+
+  /** Throws {@link ToolError} if there is no such terminal. */
+  find(request: TerminalRequest): Terminal {
+    return this.#find(new ToolArguments(request.arguments))[1];
   }
 
   readonly #tools: Readonly<
@@ -91,14 +98,24 @@ export class Terminals {
     return `${headOf(number, terminal, wait, waited)}\n${terminal.screen.text(linesAbove)}\n`;
   }
 
+  /** What an operator reads: nothing waits for it, and nothing changes. */
+  #showNow(values: ToolArguments): string {
+    const newest = [...this.#open.keys()].at(-1);
+    const wanted = values.optionalNumber('terminal', 1) ?? newest;
+    const terminal = wanted === undefined ? undefined : this.#open.get(wanted);
+    if (wanted === undefined || terminal === undefined) throw new ToolError(`open: ${this.#names()}`);
+    return `[terminal ${wanted}: ${stateOf(terminal)}; open: ${this.#names()}]\n${terminal.screen.text()}\n`;
+  }
+
+  #names(): string {
+    return [...this.#open.keys()].join(', ') || 'none';
+  }
+
   #find(values: ToolArguments): readonly [number, Terminal] {
     const number = values.optionalNumber('terminal', 1);
     if (number === undefined) throw new ToolError('terminal is missing');
     const terminal = this.#open.get(number);
-    if (terminal === undefined)
-      throw new ToolError(
-        `there is no terminal ${number}; open: ${[...this.#open.keys()].join(', ') || 'none'}`,
-      );
+    if (terminal === undefined) throw new ToolError(`there is no terminal ${number}; open: ${this.#names()}`);
     return [number, terminal];
   }
 
@@ -153,11 +170,12 @@ function mayRun(path: string): boolean {
 }
 
 function headOf(number: number, terminal: Terminal, { pattern, timeoutMs }: Wait, waited: Waited): string {
-  const { line, column } = terminal.screen.cursor;
-  const state = terminal.hasEnded
-    ? `ended with exit code ${terminal.exitCode}`
-    : `running, cursor at line ${line}, column ${column}`;
-  return `[terminal ${number}: ${state}${noteOn(pattern, timeoutMs, waited)}]`;
+  return `[terminal ${number}: ${stateOf(terminal)}${noteOn(pattern, timeoutMs, waited)}]`;
+}
+
+function stateOf({ hasEnded, exitCode, screen }: Terminal): string {
+  const { line, column } = screen.cursor;
+  return hasEnded ? `ended with exit code ${exitCode}` : `running, cursor at line ${line}, column ${column}`;
 }
 
 function noteOn(pattern: Pattern | null, timeoutMs: number, waited: Waited): string {

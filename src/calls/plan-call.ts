@@ -1,6 +1,6 @@
 import type { ResolvedRollout } from '../claiming/resolve-rollout.ts';
 import { Failure } from '../failure/failure.ts';
-import type { Environment, Tool } from '../model/environment.ts';
+import { type Environment, hasTerminals, type Tool } from '../model/environment.ts';
 import type { Face } from '../model/face.ts';
 import type { CallId } from '../model/ids.ts';
 import type { Timings } from '../model/timings.ts';
@@ -8,6 +8,7 @@ import { keepsCalls } from '../model/grader-leaves.ts';
 import type { Written } from '../model/written.ts';
 import { longestCommandMs } from '../protocol/native/calls.ts';
 import type { KeptText } from '../ports/fleet/calls.ts';
+import { followTool } from '../protocol/sandboxd/terminals.ts';
 import {
   type CallRequest,
   type Content,
@@ -96,6 +97,8 @@ export type Exec = {
   readonly stream?: true;
   /** stdin stays open after what it is given here. */
   readonly openStdin?: true;
+  /** In place of `argv`: what this terminal prints, as a stream. */
+  readonly terminal?: number;
   /** Whose id it must run under; commands have one, which the environment chose. */
   readonly user?: 'policy' | 'root';
   /** Kept of each stream; without it as of the environment's tools. */
@@ -109,21 +112,24 @@ export type Exec = {
 
 /**
  * A command of the trainer's own: not a tool of the model, so its budget does not count it. Throws `invalid_request` where it
- * must run as root and the environment's commands do not: a command that looks as if it had worked would be worse.
+ * must run as root and the environment's commands do not: a command that looks as if it had worked would be worse. A terminal is
+ * followed in the same way, if the environment has terminals.
  */
 export function planExec(rollout: ResolvedRollout, asked: Exec, timings: CommandBounds): Work {
   const { call, timeoutMs, killAtOnce = false, user = 'policy', setup = false, ...command } = asked;
   const { preferBash, maxOutputBytes, stream, binary = stream, ...exec } = command;
   if (user === 'root' && rollout.environment.template.runAs !== 'root') throw notRoot(rollout.environment);
+  if (exec.terminal !== undefined && !hasTerminals(rollout.environment))
+    throw noTerminals(rollout.environment);
   const answered = { ...(binary && { binary }), ...(stream && { stream }) };
   const bounded = maxOutputBytes === undefined ? {} : { maxOutputBytes };
   const digest = callDigest('exec', { ...exec, ...bounded, ...answered });
   // Not part of the digest: a gateway of another version may send the same call again.
-  const action = { kind: 'exec', ...exec, ...(preferBash && { preferBash }) } as const;
+  const action = execAction(exec, preferBash);
   const todo = runTodo(rollout, digest, 'exec', action, timeoutMs ?? defaultCommandMs, timings);
   return {
     ...trackedCall(rollout, call, 'exec', digest, setup),
-    command: JSON.stringify(exec.argv).slice(0, commandCharacters),
+    command: JSON.stringify(exec.terminal === undefined ? exec.argv : exec).slice(0, commandCharacters),
     said: saidOf(rollout, JSON.stringify(exec)),
     todo: {
       ...todo,
@@ -135,6 +141,14 @@ export function planExec(rollout: ResolvedRollout, asked: Exec, timings: Command
       },
     },
   };
+}
+
+function execAction(
+  { terminal, ...exec }: Pick<Exec, 'argv' | 'terminal' | 'cwd' | 'env' | 'stdin' | 'merge' | 'openStdin'>,
+  preferBash: true | undefined,
+): CallRequest['action'] {
+  if (terminal !== undefined) return { kind: 'builtin', tool: followTool, arguments: { terminal } };
+  return { kind: 'exec', ...exec, ...(preferBash && { preferBash }) };
 }
 
 /** An answer carries at most the first of these; the sandbox keeps the rest. */
@@ -245,6 +259,15 @@ function notRoot({ name }: Environment): Failure {
     `commands of environment ${name} do not run as root: its sandbox needs run_as: root, or leave user out`,
     // A harness may let the model choose the user: its clients must not take that for the job's mistake.
     { evidence: { user: 'root' } },
+  );
+}
+
+function noTerminals({ name }: Environment): Failure {
+  return new Failure(
+    'invalid_request',
+    `environment ${name} has no terminals: it needs sessions: [terminal]`,
+    // Clients take a refusal without evidence for that of a gateway that does not have the address.
+    { evidence: { environment: name } },
   );
 }
 

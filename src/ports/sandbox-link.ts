@@ -15,6 +15,7 @@ import type {
   PrepareReply,
   ProbeDepth,
   ProbeReply,
+  ScreenReply,
   StdinReply,
   StreamLine,
   StreamOffsets,
@@ -137,6 +138,8 @@ export interface SandboxLink {
     from: StreamOffsets,
     signal: AbortSignal,
   ): Promise<AsyncIterable<StreamLine>>;
+  /** What a terminal shows, for an operator; null: the one that was opened last. */
+  screen(target: SandboxTarget, terminal: number | null, signal: AbortSignal): Promise<ScreenReply>;
   /** Bytes for the stdin of a call with `openStdin`; a repeat at the same offset adds nothing. */
   stdin(target: SandboxTarget, call: CallId, piece: StdinIn, signal: AbortSignal): Promise<StdinReply>;
   cancel(target: SandboxTarget, call: CallId, signal: AbortSignal): Promise<void>;

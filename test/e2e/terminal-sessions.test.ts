@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { runCommandLine } from '#cli/program.ts';
 import { type JoinedFleet, joinSharedFleet } from '#test/support/shared-fleet.ts';
 
 /* The page for authors: its environment loads, and its calls get the answers that it shows. */
@@ -69,4 +70,45 @@ test('arguments that do not fit, and a killed server, are texts; the rollout is 
     sample: { output_text: 'right' },
   });
   expect(body).toMatchObject({ score: 1 });
+});
+
+async function attached(...args: readonly string[]) {
+  const said: string[] = [];
+  const terminal = {
+    result: (text: string) => void said.push(text),
+    remark: (text: string) => void said.push(text),
+    width: 120,
+  };
+  const { gatewayUrl, apiKey } = inject('sharedFleet');
+  const of = ['--url', gatewayUrl, '--key', apiKey, '--run', corral.run];
+  const code = await runCommandLine(['attach', ...args, ...of], terminal);
+  return { code, said: said.join('\n') };
+}
+
+test('an operator watches a hostile terminal, and changes nothing of the rollout', async () => {
+  await corral.native.open('watched', 'debugging', { id: 'one', answer: 'right' });
+  expect(await attached('watched')).toMatchObject({
+    code: 0,
+    said: expect.stringContaining('no terminal to show: the rollout has no sandbox yet'),
+  });
+  const hostile = String.raw`printf '\033]52;c;aGFja2Vk\007\033]0;owned\007\033[31mshown'; exec cat`;
+  await called('watched', 'open', {
+    name: 'terminal_open',
+    arguments: { command: hostile, wait_for: 'shown' },
+  });
+  const view = async () => (await corral.native.get('/v1/rollouts/watched')).body;
+  const before = await view();
+  const { said } = await attached('watched', '1');
+  expect(said).toBe(
+    'rollout watched · read only, q ends\n[terminal 1: running, cursor at line 1, column 6; open: 1]\nshown',
+  );
+  expect((await attached('watched', '7')).said).toContain('no terminal to show: Error: open: 1');
+  expect(await view()).toEqual(before);
+  const { body } = await corral.native.post('/v1/rollouts/watched/grade', {
+    sample: { output_text: 'right' },
+  });
+  expect(body).toMatchObject({ score: 1 });
+  await corral.native.post('/v1/rollouts/watched/finish', {});
+  expect((await attached('watched')).said).toContain('no terminal to show: the rollout is over');
+  expect((await attached('no-such-rollout')).code).toBe(2);
 });

@@ -61,6 +61,8 @@ export class FakeGatewayCore implements GatewayCore {
     return this.#answer('giveStdin', [caller, rollout, call, piece, waitMs], { received, open: true });
   };
   attach: GatewayCore['attach'] = (...args) => this.#answer('attach', args, this.result);
+  screen: GatewayCore['screen'] = (...args) =>
+    this.#answer('screen', args, { screen: '[terminal 1: running]\n', reason: null });
   output: GatewayCore['output'] = async (...args) => {
     await this.#answer('output', args, undefined);
     return this.isBroken ? null : this.#chunks();

@@ -20,6 +20,7 @@ import type {
   FileReply,
   Identity,
   ListingRequest,
+  ScreenReply,
   StreamLine,
   StreamOffsets,
   UserIsolation,
@@ -78,6 +79,7 @@ export class FakeSandboxLink implements SandboxLink {
       output: (target) => this.output(target),
       stream: (target, call, from, signal) => this.stream(target, call, from, signal),
       stdin: (target, call, piece, signal) => this.stdin(target, call, piece, signal),
+      screen: (target) => this.screen(target),
       putFile: (target, to, body) => this.putFile(target, to, body),
       getFile: (target, from) => this.getFile(target, from),
       takeArtifacts: (target, request) => this.takeArtifacts(target, request),
@@ -227,6 +229,11 @@ export class FakeSandboxLink implements SandboxLink {
     return this.#held('stdin', target, signal, (life, gone) => life.stdin(call, piece, gone));
   }
 
+  /** It has no terminals. */
+  screen(target: SandboxTarget): Promise<ScreenReply> {
+    return this.#ask('screen', target, () => ({ screen: null, reason: 'no terminal is open' }));
+  }
+
   /** What it runs prints little. */
   output(target: SandboxTarget): Promise<AsyncIterable<Uint8Array>> {
     return this.#ask('output', target, () => {
@@ -328,6 +335,7 @@ const forOneRollout: ReadonlySet<keyof SandboxLink> = new Set([
   'output',
   'stream',
   'stdin',
+  'screen',
   'putFile',
   'getFile',
 ]);

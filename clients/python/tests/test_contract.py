@@ -48,6 +48,7 @@ SENT: dict[Route, set[str]] = {
         "max_output_bytes",
         "setup",
     },
+    routes.TERMINAL: {"call_id", "timeout_s"},
     routes.GRADE: {"sample"},
     routes.FINISH: {"score"},
     routes.REFUSE: {"requirement", "wanted", "given", "fix"},

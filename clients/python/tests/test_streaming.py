@@ -32,6 +32,16 @@ async def read(run: corral.Running, stream: str = "stdout") -> bytes:
     return data
 
 
+async def read_from(run: corral.Running, at: int) -> bytes:
+    """The rest, from this byte on."""
+    data = b""
+    async for piece in run:
+        assert isinstance(piece, corral.Output)
+        assert piece.at == at + len(data)
+        data += piece.data
+    return data
+
+
 async def test_output_comes_while_the_command_runs_and_stdin_is_answered(fleet: Fleet, run: str):
     async with corral.Rollout("counting", client=fleet.client(run)) as rollout:
         echo = "while read line; do echo x >> calls; echo got $line; done; echo bye >&2; exit 3"
@@ -75,6 +85,38 @@ async def test_a_stream_goes_on_where_it_was_while_its_gateway_is_killed_and_the
             pass
         assert (await running.result()).stdout == "1\n2\n3\n"
         assert (await rollout.grade()).score == 1
+
+
+async def test_a_terminal_is_followed_while_its_gateway_is_killed_to_the_end_of_its_program(
+    fleet: Fleet, run: str
+):
+    item = {"answer": "right"}
+    async with corral.Rollout("debugging", item=item, client=fleet.client(run)) as rollout:
+
+        async def type_in(text: str) -> corral.CallResult:
+            return await rollout.call("terminal_send", {"terminal": 1, "text": text, "wait_for": text.strip()})
+
+        command = "echo before; stty -echo; while read line && [ $line != end ]; do echo got $line; done"
+        await rollout.call("terminal_open", {"command": command, "wait_for": "before"})
+        async with rollout.follow_terminal(1) as running:
+            assert await anext(running) == corral.Output("stdout", 0, b"before\r\n")
+            killed = fleet.kill_gateway()
+            fleet.await_gateway_after(killed)
+            await type_in("one\n")
+            assert await anext(running) == corral.Output("stdout", 8, b"got one\r\n")
+            await rollout.call("terminal_send", {"terminal": 1, "text": "end\n"})
+            assert await read_from(running, 17) == b""
+            ended = await running.result()
+        assert (ended.outcome, ended.exit_code, ended.stdout) == ("completed", 0, "before\r\ngot one\r\n")
+        missing = rollout.follow_terminal(7)
+        assert (await missing.result()).stderr == "Error: there is no terminal 7; open: 1\n"
+        assert (await rollout.grade({"output_text": "right"})).score == 1
+
+
+async def test_a_terminal_of_an_environment_without_any_is_a_mistake_of_the_job(fleet: Fleet, run: str):
+    async with corral.Rollout("counting", client=fleet.client(run)) as rollout:
+        with pytest.raises(corral.Misuse, match=r"sessions: \[terminal\]"):
+            await rollout.follow_terminal(1).start()
 
 
 async def test_a_stream_that_is_longer_than_a_request_goes_on(fleet: Fleet, run: str):

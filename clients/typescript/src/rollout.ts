@@ -138,6 +138,17 @@ export class Rollout<
     return new Running(this.#session, asked, call, options.openStdin === true);
   }
 
+  /**
+   * What a terminal of the environment prints, in `stdout`: first the latest 64 KiB, then everything until its program ends, or for
+   * `timeoutS` (an hour). `terminal`: its number, as the model reads it. Nothing is sent before the first use.
+   */
+  followTerminal(terminal: number, options: Omit<CallOptions, 'setup'> = {}): Running {
+    checkBounds(options);
+    const call = options.callId ?? newCallId();
+    const asked = this.#sent(routes.terminal, {}, options, call, { terminal: String(terminal) });
+    return new Running(this.#session, asked, call, false);
+  }
+
   /** Calls a tool. Give the model's arguments as it wrote them: the model receives what is wrong in them, and it is no error. */
   async call<Name extends keyof Tools & string>(
     name: Name,
@@ -246,12 +257,13 @@ export class Rollout<
     body: Json,
     { timeoutS, callId, signal, setup, probe: isProbe = false }: CallOptions & Pick<ExecOptions, 'probe'>,
     call: string,
+    names: Readonly<Record<string, string>> = {},
   ): Asked {
     const mark = setup === true ? { setup } : {};
     const text = this.#session.text({ call_id: call, ...body, ...mark, timeout_s: timeoutS }, isProbe);
     const stopping = signal === undefined ? {} : { signal };
     const isNewId = callId === undefined;
-    return this.#session.asked(route, {}, { body: text, isNewId, isProbe, ...stopping });
+    return this.#session.asked(route, names, { body: text, isNewId, isProbe, ...stopping });
   }
 }
 

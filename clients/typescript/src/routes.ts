@@ -26,6 +26,7 @@ export const routes = {
   attach: route('GET', 'rollouts/{id}/calls/{call_id}', 'attach', true),
   stream: { ...route('GET', 'rollouts/{id}/calls/{call_id}/stream', 'attach', true), isNew: true },
   stdin: { ...route('POST', 'rollouts/{id}/calls/{call_id}/stdin', 'act', true), isNew: true },
+  terminal: { ...route('POST', 'rollouts/{id}/terminals/{terminal}/follow', 'act', true), isNew: true },
   cancel: route('POST', 'rollouts/{id}/calls/{call_id}/cancel'),
   write: route('PUT', 'rollouts/{id}/files/{path}', 'file'),
   read: route('GET', 'rollouts/{id}/files/{path}', 'file'),

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { BuiltinAction, CallRequest, ExecAction, GradeTurn } from '#src/protocol/sandboxd/wire.ts';
-import { isTerminalTool } from '#src/protocol/sandboxd/terminals.ts';
+import { followTool, isTerminalTool } from '#src/protocol/sandboxd/terminals.ts';
 import { lookAtMemoryEveryMs, watchMachineMemory } from '#src/platform/machine-memory.ts';
 import {
   type MemoryFiles,
@@ -48,8 +48,9 @@ export function callStarter(
   const queries = queriesOf(deps);
   const memory = memoryFilesHere(config.cgroupEvents);
   return async (callId, request, cancel, leftMs, live) => {
-    background.enter();
-    const backgroundMs = isFleetsOwn(callId) ? 0 : background.take();
+    const isBackgroundOver = !followsTerminal(request);
+    if (isBackgroundOver) background.enter();
+    const backgroundMs = isFleetsOwn(callId) || !isBackgroundOver ? 0 : background.take();
     const watched = memory && watchMemory(memory);
     const beside = roomBeside(outputs, request);
     const whole = { ...request, keepBytes: Math.max(request.keepBytes, beside) };
@@ -58,7 +59,7 @@ export function callStarter(
     const mirrors = mirrorTally === null ? null : await watchMirrors(mirrorTally, request);
     const carriedOut = carryOut(deps, whole, { turns, queries, leftMs, live }, cancel);
     const carried = await carriedOut.finally(() => {
-      background.leave();
+      if (isBackgroundOver) background.leave();
       node.end();
       watched?.end();
     });
@@ -104,6 +105,10 @@ function watchMemory(files: MemoryFiles): WatchedMemory {
 
 /** Setups and graders: ids of a rollout's calls have no space. */
 const isFleetsOwn = (callId: string): boolean => callId.includes(' ');
+
+/** Programs in a terminal work in the background while a trainer follows it, which may be all the time. */
+const followsTerminal = ({ action }: CallRequest): boolean =>
+  action.kind === 'builtin' && action.tool === followTool;
 
 /** Bytes of each stream that may be kept beside the answer; 0 where nobody asks for more, or there is no room. */
 function roomBeside(outputs: Outputs, { keepBytes, outputBytes = 0 }: CallRequest): number {
@@ -201,7 +206,7 @@ export function execProcess(config: Config, env: NodeJS.ProcessEnv, action: Exec
 function builtinProcess(config: Config, env: NodeJS.ProcessEnv, action: BuiltinAction): ProcessParts {
   const { tool, arguments: values } = action;
   if (tool === 'terminal_check') return terminalCheck(config);
-  if (isTerminalTool(tool))
+  if (isTerminalTool(tool) || tool === followTool)
     return terminalClient(config, commandEnv(env, config.workspace, action.env), action);
   return { ...helperProcess(config, 'policy', ['tool', tool]), stdin: JSON.stringify(values) };
 }

@@ -2,7 +2,6 @@
  * The helper: one request as the command's own user, then the end. Arguments: its folder, what to do, and its object.
  *
  *   tool NAME   a built-in tool; its arguments as JSON on stdin, its text on stdout
- *   terminal SOCKET PTY SERVER…  asks the server of terminals, which an open starts; a request as JSON on stdin, its text on stdout
  *   put PATH    stdin becomes the file; the number of bytes as JSON on stdout
  *   tar-in PATH  the same with an archive that is unpacked below the folder
  *   apply-changes TASK  a line of JSON and a tar on stdin: removes and writes below folders (JSON)
@@ -24,10 +23,6 @@ async function main([folder = '/', task = '', object = '', ...rest]: readonly st
     case 'tool': {
       const { runTool } = await import('./run-tool.ts');
       return runTool(object);
-    }
-    case 'terminal': {
-      const { askTerminals } = await import('./terminal.ts');
-      return askTerminals(object, rest);
     }
     case 'put': {
       const { putFile } = await import('./one-file.ts');

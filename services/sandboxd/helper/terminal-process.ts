@@ -1,17 +1,25 @@
 import { fileURLToPath } from 'node:url';
 import { payloadEntry, payloadNodeArgv } from '#src/protocol/sandboxd/payload-layout.ts';
-import type { TerminalRequest } from '#src/protocol/sandboxd/terminals.ts';
+import {
+  longestTerminalWaitS,
+  showTool,
+  type TerminalRequest,
+  usualTerminalWaitS,
+} from '#src/protocol/sandboxd/terminals.ts';
 import type { BuiltinAction } from '#src/protocol/sandboxd/wire.ts';
 import type { ProcessSpec } from '../command/spawn-as.ts';
 import type { Config } from '../config.ts';
 import { nativeProgram, processUser } from '../users.ts';
-import { helperProcess } from './helper-process.ts';
 
 type TerminalProcess = Omit<ProcessSpec, 'stdin'> & { readonly stdin: string | undefined };
 
+/** Beyond the wait that a call asks for. With the longest wait it is shorter than the tools' timeout. */
+const answerGraceS = 20;
+
 /**
- * The client of a terminal's tool. What it starts is the policy's: it has the priority, the limits and the streams of a command. Its own
- * environment is empty as that of a helper, and the terminal's is part of the request.
+ * What asks for a call of a terminal's tool, or follows a terminal: `ask-terminals` of `infra/payload/native`, in a process of the policy's,
+ * with the priority, the limits and the streams of a command. An open starts the server if no server listens. Its own environment is the
+ * request, and that of a program in a terminal is part of it.
  */
 export function terminalClient(
   config: Config,
@@ -19,12 +27,48 @@ export function terminalClient(
   { tool, arguments: values }: BuiltinAction,
 ): TerminalProcess {
   const request: TerminalRequest = { tool, arguments: values, env, cwd: config.workspace };
-  const words = ['terminal', socketPath(config), nativeProgram(config, 'pty'), ...serverArgv(config)];
+  const socket = socketPath(config);
+  const server = [...serverArgv(config), socket, nativeProgram(config, 'pty')];
+  const words = [socket, String(waitS(values) + answerGraceS), ...(tool === 'terminal_open' ? server : [])];
   return {
-    ...helperProcess(config, 'policy', words),
-    isInternal: false,
-    stdin: JSON.stringify(request),
+    argv: [nativeProgram(config, 'ask-terminals'), ...words],
+    cwd: '/',
+    user: processUser(config, 'policy'),
+    ...given(request),
   };
+}
+
+/** Of a variable, in the kernel: 128 KiB with its name. */
+const longestVariableBytes = 100_000;
+
+/** A request that fits is a variable: a stream of its own is two more turns of a busy machine. */
+function given(request: TerminalRequest): Pick<TerminalProcess, 'env' | 'stdin'> {
+  const text = JSON.stringify(request);
+  return Buffer.byteLength(text) <= longestVariableBytes
+    ? { env: { REQUEST: text }, stdin: undefined }
+    : { env: {}, stdin: text };
+}
+
+/** Shows a screen to an operator, as an internal process that the policy's processes neither make room for nor wait behind. */
+export function screenClient(config: Config, terminal: number | null): TerminalProcess {
+  const values = terminal === null ? {} : { terminal };
+  const request: TerminalRequest = { tool: showTool, arguments: values, env: {}, cwd: '/' };
+  return {
+    argv: [nativeProgram(config, 'ask-terminals'), socketPath(config), String(screenWithinS)],
+    cwd: '/',
+    user: { ...processUser(config, 'policy'), takesRoomOf: null },
+    isInternal: true,
+    ...given(request),
+  };
+}
+
+/** An operator looks again soon. */
+const screenWithinS = 5;
+
+/** Only the server checks what a request asks for. */
+function waitS({ timeout_s: asked = usualTerminalWaitS }: BuiltinAction['arguments']): number {
+  const seconds = Math.ceil(Number(asked));
+  return seconds > 0 ? Math.min(seconds, longestTerminalWaitS) : 0;
 }
 
 /** Ends with 0 if a program can have a terminal here. */

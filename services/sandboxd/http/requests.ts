@@ -51,6 +51,7 @@ const builtins = [
   'search',
   ...terminalTools,
   'terminal_check',
+  'terminal_follow',
 ] as const satisfies readonly BuiltinName[];
 
 /** The bodies and queries of `wire.ts`, from JSON to types. Each throws `invalid_request` and names the field. */
@@ -125,6 +126,12 @@ export function parseCall(body: unknown): CallRequest {
     ...(aroundMs === undefined ? {} : { aroundMs: shape.whole(aroundMs, 'aroundMs', 1, longestMs) }),
     ...(overtimeMs === undefined ? {} : { overtimeMs: shape.whole(overtimeMs, 'overtimeMs', 1, longestMs) }),
   };
+}
+
+/** Null: the one that was opened last. */
+export function parseTerminal(query: URLSearchParams): number | null {
+  const number = query.get('terminal');
+  return number === null ? null : shape.whole(Number(number), 'terminal', 1, 1_000_000_000);
 }
 
 /** Ids that cannot be read are of no call here. */

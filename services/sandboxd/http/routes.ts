@@ -42,6 +42,7 @@ import {
   parseSettled,
   parseStdin,
   parseStream,
+  parseTerminal,
   parseUploadId,
   parseWaitMs,
 } from './requests.ts';
@@ -79,6 +80,7 @@ export const routes: readonly Route[] = [
   { method: 'GET', path: /^\/calls\/([^/]+)\/output$/, needed: 'epoch', handle: outputOf },
   { method: 'GET', path: /^\/calls\/([^/]+)\/stream$/, needed: 'epoch', handle: streamOf },
   { method: 'POST', path: /^\/calls\/([^/]+)\/stdin$/, needed: 'epoch', handle: stdinOf },
+  { method: 'GET', path: /^\/screen$/, needed: 'epoch', handle: screenOf },
   { method: 'POST', path: /^\/calls\/confirm$/, needed: 'epoch', handle: confirmCalls },
   { method: 'POST', path: /^\/calls\/([^/]+)\/cancel$/, needed: 'epoch', handle: cancelCall },
   { method: 'PUT', path: /^\/(files|archive)$/, needed: 'epoch', handle: besideCalls(bytesIn) },
@@ -207,6 +209,15 @@ async function stdinOf({ daemon, request, query, caught, gone }: Exchange): Prom
     status: 200,
     body: await stdin.take({ ...parseStdin(query), bytes }, parseWaitMs(query), gone),
   };
+}
+
+/** After the policy nothing of its user's runs any more. */
+async function screenOf({ daemon, request, query }: Exchange): Promise<Reply> {
+  requireBound(daemon, request);
+  daemon.journal.requireUngraded();
+  const terminal = parseTerminal(query);
+  const { showScreen } = await import('../helper/show-screen.ts');
+  return { status: 200, body: await showScreen(daemon, terminal) };
 }
 
 async function confirmCalls({ daemon, request }: Exchange): Promise<Reply> {

@@ -8,11 +8,20 @@ import {
   type Identity,
   longestStreamBytes,
   sandboxHeader,
+  type ScreenReply,
   type StdinReply,
   type StreamLine,
   streamPieceBytes,
 } from '#src/protocol/sandboxd/wire.ts';
-import { answerCheck, leadingCheck, lineCheck, type Refusal, refusalCheck, stdinCheck } from './untrusted.ts';
+import {
+  answerCheck,
+  leadingCheck,
+  lineCheck,
+  type Refusal,
+  refusalCheck,
+  screenCheck,
+  stdinCheck,
+} from './untrusted.ts';
 
 /**
  * Every answer says who gives it; a stranger's is never taken, whatever its status. Throws `other_sandbox` or
@@ -88,6 +97,13 @@ export function stdinReply(json: unknown, { offset, bytes }: Pick<StdinIn, 'offs
   if (!stdinCheck.Check(json)) return { received: offset, open: false };
   const { received, open } = json;
   return { received: Math.min(Math.max(received, offset), offset + bytes.length), open };
+}
+
+/** A root command can speak in sandboxd's place. */
+export function screenReply(json: unknown): ScreenReply {
+  if (!screenCheck.Check(json)) return { screen: null, reason: 'the sandbox does not answer as it should' };
+  const { screen, reason } = json;
+  return screen === null ? { screen, reason } : { screen, reason: null };
 }
 
 /** Its text as a line of sandboxd's; what it never writes is an end. */

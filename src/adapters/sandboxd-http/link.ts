@@ -30,6 +30,7 @@ import {
   fileReply,
   identity,
   okReply,
+  screenReply,
   stdinReply,
   streamLine,
   checkSpeaker,
@@ -93,6 +94,10 @@ export function createSandboxdHttpLink(
       const query = `stdout=${from.stdout}&stderr=${from.stderr}`;
       const path = `${pathOf(call)}/stream?${query}`;
       return linesOf(await askForBytes(context, target, { ...get(path), isLong: true }, signal));
+    },
+    screen: (target, terminal, signal) => {
+      const path = `/screen${terminal === null ? '' : `?terminal=${terminal}`}`;
+      return ask(context, target, { ...get(path), heldMs: screenMs }, screenReply, signal);
     },
     stdin: (target, call, piece, signal) => {
       const { offset, bytes, isLast, waitMs } = piece;
@@ -279,6 +284,9 @@ async function* atMost(mostBytes: number, bytes: AsyncIterable<Uint8Array>): Asy
     if (left <= 0) return;
   }
 }
+
+/** A stopped server keeps it waiting. */
+const screenMs = 30_000;
 
 /** Longer than any line of sandboxd's, which has at most a piece as base64. */
 const longestLine = 2 * streamPieceBytes;

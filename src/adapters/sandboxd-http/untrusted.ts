@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
+import { longestScreenBytes } from '#src/protocol/sandboxd/terminals.ts';
 import { type CallAnswer, longestStreamBytes, maxOutputBytes } from '#src/protocol/sandboxd/wire.ts';
 
 /*
@@ -35,6 +36,13 @@ export const leadingCheck = Compile(
 
 export const stdinCheck = Compile(
   Type.Object({ received: Type.Integer({ maximum: longestStreamBytes }), open: Type.Boolean() }),
+);
+
+export const screenCheck = Compile(
+  Type.Union([
+    Type.Object({ screen: Type.String({ maxLength: longestScreenBytes }), reason: Type.Null() }),
+    Type.Object({ screen: Type.Null(), reason: Type.String({ maxLength: 4_096 }) }),
+  ]),
 );
 
 const Name = Type.String({ maxLength: 64 });

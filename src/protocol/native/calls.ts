@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { EpochAnswer, nullable, WaitQuery } from './parts.ts';
+import { AttemptQuery, EpochAnswer, nullable, WaitQuery } from './parts.ts';
 
 const closed = { additionalProperties: false };
 
@@ -15,7 +15,8 @@ const Setup = Type.Optional(
       'set-up for the policy, before its first call: if the sandbox is lost until then, another one is given the same state. After a call without it `invalid_request`',
   }),
 );
-const TimeoutS = Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: longestCommandS }));
+const seconds = { exclusiveMinimum: 0, maximum: longestCommandS };
+const TimeoutS = Type.Optional(Type.Number(seconds));
 
 export const CallBody = Type.Object(
   {
@@ -73,6 +74,46 @@ export const ExecBody = Type.Object(
   { ...closed, title: 'Command' },
 );
 export type ExecBody = Static<typeof ExecBody>;
+
+/** A terminal is followed by a call, whose stream is read as a command's. */
+export const TerminalParams = Type.Object({
+  id: Type.String(),
+  terminal: Type.String({ pattern: '^[1-9][0-9]{0,8}$', description: 'its number, as the model reads it' }),
+});
+export const FollowBody = Type.Object(
+  {
+    call_id: Type.String(),
+    timeout_s: Type.Optional(
+      Type.Number({ ...seconds, description: `the stream ends then; default: ${longestCommandS}` }),
+    ),
+  },
+  { ...closed, title: 'TerminalFollower' },
+);
+
+export const ScreenQuery = Type.Object(
+  {
+    attempt: AttemptQuery.properties.attempt,
+    terminal: Type.Optional(
+      Type.String({
+        pattern: '^[1-9][0-9]{0,8}$',
+        description: 'its number; default: the one that was opened last',
+      }),
+    ),
+  },
+  closed,
+);
+export const ScreenAnswer = Type.Object(
+  {
+    screen: nullable(
+      Type.String({
+        description: 'the state of the terminal in a line, then its screen: text of the policy',
+      }),
+    ),
+    reason: nullable(Type.String({ description: 'why it is null' })),
+  },
+  { title: 'Screen' },
+);
+export type ScreenAnswer = Static<typeof ScreenAnswer>;
 
 /** A settled call. `code` names the model's failure where there is one. */
 export const CallAnswer = Type.Object(

@@ -5,7 +5,7 @@
  *   lib/ld.so      the ELF loader and, beside it, every library that Node needs
  *   node           the Node binary
  *   sandboxd/      the bundled JavaScript of sandboxd, of its helper and of the server of terminals; `enter`, through which it starts
- *                  every program; `pty`, which gives a program a terminal; `reader` and `try-limits`, which sandboxd asks;
+ *                  every program; `pty`, which gives a program a terminal; `ask-terminals`, which asks for what is in one; `reader` and `try-limits`, which sandboxd asks;
  *                  `mount-root`, `own-network` and `limit-sockets`, with which one machine's node starts a whole sandbox; `daemon`,
  *                  another name of the Node binary
  *
@@ -25,6 +25,7 @@ export const payloadLayout = {
   'mount-root': 'sandboxd/mount-root',
   'try-limits': 'sandboxd/try-limits',
   pty: 'sandboxd/pty',
+  'ask-terminals': 'sandboxd/ask-terminals',
   /** A link to `node`, so that a policy that looks for its own server by `pgrep -f node` does not find the sandbox's first processes. */
   daemon: 'sandboxd/daemon',
 } as const;
@@ -48,7 +49,7 @@ export const payloadEntry = (mountPoint: string, entry: PayloadEntry): string =>
 /**
  * The programs with sources in `infra/payload/native`: `enter` starts all others, `reader` reads the policy's files, `mount-root` mounts
  * a sandbox's root, `own-network` gives it its network, `limit-sockets` limits how many sockets it has, `try-limits` tells which limits
- * that it shares with others are used up, and `pty` runs a program in a terminal.
+ * that it shares with others are used up, `pty` runs a program in a terminal, and `ask-terminals` asks the server of terminals.
  */
 export const nativePrograms = [
   'enter',
@@ -58,6 +59,7 @@ export const nativePrograms = [
   'mount-root',
   'try-limits',
   'pty',
+  'ask-terminals',
 ] as const;
 export type NativeProgram = (typeof nativePrograms)[number];
 

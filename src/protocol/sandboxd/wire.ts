@@ -21,6 +21,8 @@ import type { MirrorCounts, MirrorDoubt } from './mirror-tally.ts';
  *                                           of {@link StreamLine}; the last one is `end`. An older sandboxd has no such endpoint
  *   POST   /calls/{id}/stdin?offset=&end=&waitMs=  bytes for a call with `openStdin`: {@link StdinReply}. `offset`: how many came
  *                                           before; what is known already is skipped, so a repeat is safe
+ *   GET    /screen?terminal=                for an operator: the screen of a terminal, or of the one that was opened last: {@link ScreenReply}.
+ *                                           It changes nothing that a grade or a loss is judged by
  *   PUT    /files?path=&user=&call=         bytes in: {@link FileReply} | 422 file_error. With `call`, once: a repeat writes nothing
  *   GET    /files?path=&user=&mostBytes=    bytes out, streamed | 422 file_error, errno EFBIG where there are more
  *   PUT    /archive, GET /archive           the same with a tar of what is below the path (`tar.ts`); without its end mark it was broken
@@ -259,6 +261,10 @@ export type LeftOut = {
   readonly left_out: readonly { readonly path: string; readonly why: string }[];
   readonly count: number;
 };
+/** Text of the policy's, of at most `longestScreenBytes`; `reason`: why it is null. */
+export type ScreenReply =
+  | { readonly screen: string; readonly reason: null }
+  | { readonly screen: null; readonly reason: string };
 export type StillRunning = { readonly state: 'running' };
 
 /**
@@ -292,14 +298,15 @@ export type ExecAction = {
   readonly openStdin?: true;
 };
 
-/** `terminal_check` ends with 0 if a terminal can be opened, and is no tool of a model. */
+/** `terminal_check` ends with 0 if a terminal can be opened, and `terminal_follow` prints what a terminal prints. Neither is a tool of a model. */
 export type BuiltinName =
   | 'read_file'
   | 'write_file'
   | 'list_files'
   | 'search'
   | TerminalTool
-  | 'terminal_check';
+  | 'terminal_check'
+  | 'terminal_follow';
 
 /**
  * A sandboxd of before does not know the tools for terminals and answers 400. So `terminal_check` is first said in the environment's setup,

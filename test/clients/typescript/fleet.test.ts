@@ -193,6 +193,35 @@ describe('a rollout', () => {
     expect((await rollout.grade()).score).toBe(1);
   });
 
+  it('follows a terminal whose gateway is killed, to the end of its program', async () => {
+    await using rollout = open('debugging', { item: { answer: 'right' } });
+    const command = 'echo before; stty -echo; while read line && [ $line != end ]; do echo "got $line"; done';
+    await rollout.call('terminal_open', { command, wait_for: 'before' });
+    const seen: string[] = [];
+    let typed: Promise<unknown> | null = null;
+    const type = async () => {
+      await corral.killPart('gateway');
+      await rollout.call('terminal_send', { terminal: 1, text: 'one\n', wait_for: 'got one' });
+      await rollout.call('terminal_send', { terminal: 1, text: 'end\n' });
+    };
+    const running = rollout.followTerminal(1);
+    for await (const piece of running) {
+      seen.push(piece.kind === 'output' ? Buffer.from(piece.data).toString() : piece.kind);
+      typed ??= type();
+    }
+    await typed;
+    expect(seen.join('')).toBe('before\r\ngot one\r\n');
+    expect(await running.result()).toMatchObject({ outcome: 'completed', exitCode: 0 });
+    const missing = await rollout.followTerminal(7).result();
+    expect(missing).toMatchObject({ exitCode: 1, stderr: 'Error: there is no terminal 7; open: 1\n' });
+    expect((await rollout.grade({ output_text: 'right' })).score).toBe(1);
+    await using without = open('counting');
+    await expect(without.followTerminal(1).start()).rejects.toMatchObject({
+      name: 'Misuse',
+      message: expect.stringContaining('sessions: [terminal]'),
+    });
+  });
+
   it('tells a reader that comes too late how much it misses', async () => {
     await using rollout = open('counting');
     const running = rollout.stream('printf first; head -c 8000000 /dev/zero; printf last', {

@@ -51,6 +51,13 @@ ${tools}
 grader: { kind: text, reference: item.answer }
 pool: { min_ready: 0, max: 1 }
 `,
+  debugging: `
+name: debugging
+sandbox: { image: host, ${size.replace('128Mi', '256Mi')} }
+sessions: [terminal]
+grader: { kind: text, reference: item.answer }
+pool: { min_ready: 0, max: 4 }
+`,
   rooted: `
 name: rooted
 sandbox: { image: host, run_as: root, disk: 64Mi, processes: 64 }

@@ -43,6 +43,57 @@ const output = (stream: 'stdout' | 'stderr', at: number, text: string) =>
 const late = new Failure('still_running', 'the time is up', { admitted: 'unknown' });
 const runsOn = { state: 'running', rollout_id: 'trace_1', call_id: 'c1' };
 
+const begun = () => gateway.core.calls.map(({ method, args }) => [method, args[1]]);
+
+describe('a terminal', () => {
+  const terminals = '/v1/rollouts/trace_1';
+  const follow = (number: string, body: object) =>
+    ask(`${terminals}/terminals/${number}/follow?attempt=2&wait_s=20`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+
+  it('is followed by a call of its own, for an hour unless it says otherwise', async () => {
+    const rollout = { rollout: 'trace_1', attempt: 2 };
+    const asked = { rollout, argv: [], terminal: 3, stream: true, waitMs: 20_000 };
+    const answer = await follow('3', { call_id: 'f1' });
+    expect([answer.status, await answer.json()]).toEqual([
+      202,
+      { state: 'running', rollout_id: 'trace_1', call_id: 'f1', sent: true },
+    ]);
+    await follow('3', { call_id: 'f2', timeout_s: 5 });
+    expect(begun()).toEqual([
+      ['begin', { ...asked, call: 'f1', timeoutMs: 3_600_000 }],
+      ['begin', { ...asked, call: 'f2', timeoutMs: 5_000 }],
+    ]);
+  });
+
+  it.each([
+    ['0', { call_id: 'f' }],
+    ['one', { call_id: 'f' }],
+    ['1', {}],
+    ['1', { call_id: 'f', command: 'true' }],
+    ['1', { call_id: 'f', timeout_s: 3_601 }],
+  ])('%s with %j is refused', async (number, body) => {
+    expect((await follow(number, body)).status).toBe(400);
+    expect(begun()).toEqual([]);
+  });
+
+  it('is shown, the one that was opened last without a number', async () => {
+    for (const query of ['', '?attempt=2&terminal=3'])
+      expect(await (await ask(`${terminals}/screen${query}`)).json()).toEqual({
+        screen: '[terminal 1: running]\n',
+        reason: null,
+      });
+    expect((await ask(`${terminals}/screen?terminal=x`)).status).toBe(400);
+    expect(gateway.core.calls.map(({ args }) => args.slice(1))).toEqual([
+      [{ rollout: 'trace_1', attempt: null }, null],
+      [{ rollout: 'trace_1', attempt: 2 }, 3],
+    ]);
+  });
+});
+
 describe('a followed call', () => {
   it('is a stream of events, each with the offset to go on from, and ends with its result', async () => {
     const result = aCallResult({ exitCode: 3, base64: { stdout: 'AAAA', stderr: '' } });

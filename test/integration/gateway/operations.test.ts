@@ -146,6 +146,8 @@ describe('the operators’ addresses', () => {
       ['/v1/rollouts/{id}/exec', ['post']],
       ['/v1/rollouts/{id}/calls/{call_id}', ['get']],
       ['/v1/rollouts/{id}/calls/{call_id}/cancel', ['post']],
+      ['/v1/rollouts/{id}/terminals/{terminal}/follow', ['post']],
+      ['/v1/rollouts/{id}/screen', ['get']],
       ['/v1/controls', ['post', 'put']],
       ['/v1/runs', ['get']],
       ['/v1/runs/{run}', ['delete', 'get']],

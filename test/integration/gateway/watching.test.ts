@@ -55,6 +55,7 @@ test('a key of scope watch opens the routes that only read, and no other', async
     'listEnvironments',
     'listRollouts',
     'listRuns',
+    'showScreen',
   ]);
 });
 

@@ -59,6 +59,23 @@ it('answers of the terminal that a program asks for and does not read are droppe
   expect((await Promise.all(sends)).join('')).toContain('does not read');
 });
 
+it('a follower that reads nothing is given up, and the terminal goes on', async () => {
+  await calls.open({ command: 'sleep 1; seq 1 400000; echo done; sleep 1000', timeout_s: 1 });
+  const slow = [
+    'import glob, json, socket, time',
+    'peer = socket.socket(socket.AF_UNIX); peer.connect(glob.glob("/tmp/.corral-terminals-*/socket")[0])',
+    'request = {"tool": "terminal_follow", "arguments": {"terminal": 1}, "env": {}, "cwd": "/"}',
+    'peer.sendall(json.dumps(request).encode()); peer.shutdown(1)',
+    'print("follows", flush=True); time.sleep(1000)',
+  ].join('\n');
+  await calls.shell(
+    `python3 - <<'END' >/tmp/slow 2>&1 & \n${slow}\nEND\nuntil grep follows /tmp/slow; do :; done`,
+  );
+  expect(await calls.read(1, { wait_for: 'done', timeout_s })).toContain('400000\ndone');
+  const rss = await calls.shell('grep VmRSS /proc/$(pgrep corral-terminal)/status');
+  expect(Number(/\d+/.exec(rss)?.[0])).toBeLessThan(120 * 1024);
+});
+
 it('a killed server is a text, and the next open starts another', async () => {
   await calls.open({ command: 'sleep 1000', timeout_s: 1 });
   const waiting = calls.read(1, { wait_for: 'never', timeout_s });
@@ -66,6 +83,34 @@ it('a killed server is a text, and the next open starts another', async () => {
   expect(await waiting).toMatch(/^Error: (?:the server of the terminals has ended|no terminal is open)/);
   expect(await calls.read(1)).toBe('Error: no terminal is open; terminal_open opens one\n');
   expect(await calls.open({ command: 'echo again', wait_for: 'again', timeout_s })).toContain('[terminal 1');
+});
+
+const look = () => sandboxd.link.screen(sandboxd.target, null, signal);
+const reasonOf = async () => (await look()).reason;
+
+it('an operator sees the newest screen at once, and starts nothing if no terminal is open', async () => {
+  expect(await reasonOf()).toBe('Error: no terminal is open; terminal_open opens one\n');
+  expect(await calls.shell('pgrep -c corral-terminal || :')).toBe('0\n');
+  await calls.open({ command: 'echo one; exec sleep 1000', wait_for: 'one', timeout_s });
+  await calls.open({
+    command: String.raw`printf '\033]52;c;eA==\007two'; exec cat`,
+    wait_for: 'two',
+    timeout_s,
+  });
+  const looks = await Promise.all([look(), look(), sandboxd.link.screen(sandboxd.target, 1, signal)]);
+  expect(looks.map(({ screen }) => screen)).toEqual([
+    '[terminal 2: running, cursor at line 1, column 4; open: 1, 2]\ntwo\n',
+    '[terminal 2: running, cursor at line 1, column 4; open: 1, 2]\ntwo\n',
+    '[terminal 1: running, cursor at line 2, column 1; open: 1, 2]\none\n',
+  ]);
+  expect((await sandboxd.link.screen(sandboxd.target, 7, signal)).reason).toBe('Error: open: 1, 2\n');
+});
+
+it('a stopped server costs an operator a wait, and nothing else', async () => {
+  await calls.open({ command: 'sleep 1000', timeout_s: 1 });
+  await calls.shell('pkill -STOP corral-terminal');
+  expect(await reasonOf()).toMatch(/^Error: the server of the terminals does not answer/);
+  await calls.shell('pkill -KILL corral-terminal');
 });
 
 it('a stopped server costs a call its wait, and is a text', async () => {

@@ -64,6 +64,12 @@ export function simLink(world: WireWorld, process: SimProcess): SandboxLink {
       askFor(target, { what: `output of ${call}`, serve: noOutput }, signal),
     stream: (target, call, _from, signal) =>
       askFor(target, { what: `stream of ${call}`, serve: noStream }, signal),
+    screen: (target, _terminal, signal) =>
+      askFor(
+        target,
+        { what: 'screen', serve: () => ({ screen: null, reason: 'it has no terminals' }) },
+        signal,
+      ),
     stdin: (target, call, _piece, signal) =>
       askFor(target, { what: `stdin of ${call}`, serve: noStream }, signal),
     putFile: async (target, to, body, signal) => {

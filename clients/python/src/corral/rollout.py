@@ -27,7 +27,7 @@ from .results import (
     read_grade,
     read_verdict,
 )
-from .routes import CALL, DOWNLOAD, EXEC, FINISH, GRADE, READ, REFUSE, UPLOAD, VERDICT, WRITE, Route
+from .routes import CALL, DOWNLOAD, EXEC, FINISH, GRADE, READ, REFUSE, TERMINAL, UPLOAD, VERDICT, WRITE, Route
 from .session import FILE_SILENT_S, Session
 from .streaming import Running
 from .writing import check_bounds, check_path, check_sample, command_body, readable
@@ -182,6 +182,18 @@ class Rollout:
         asked = self._sent(EXEC, body, timeout_s, call, is_new_id=not call_id)
         return Running(self._session, asked, call, open_stdin=open_stdin)
 
+    def follow_terminal(
+        self, terminal: int, *, timeout_s: float | None = None, call_id: str | None = None
+    ) -> Running:
+        """What a terminal of the environment prints, in `stdout`: first the latest 64 KiB, then everything until its program ends,
+        or for `timeout_s` (an hour). `terminal`: its number, as the model reads it. Nothing is sent before the first use."""
+        check_bounds(timeout_s, call_id)
+        call = call_id or _new_call_id()
+        how = {"is_new_id": not call_id, "terminal": str(terminal)}
+        return Running(
+            self._session, self._sent(TERMINAL, {}, timeout_s, call, **how), call, open_stdin=False
+        )
+
     async def call(
         self,
         name: str,
@@ -290,7 +302,7 @@ class Rollout:
         return self._session.read(read, reply)
 
     def _sent(
-        self, route: Route, body: dict[str, Any], timeout_s: float | None, call: str, **how: bool
+        self, route: Route, body: dict[str, Any], timeout_s: float | None, call: str, **how: bool | str
     ) -> Asked:
         timing = {} if timeout_s is None else {"timeout_s": timeout_s}
         return self._session.asked(route, body={"call_id": call, **body, **timing}, **how)

@@ -45,6 +45,9 @@ EXEC: Final = Route("POST", "/v1/rollouts/{id}/exec", "act", is_held=True)
 ATTACH: Final = Route("GET", "/v1/rollouts/{id}/calls/{call_id}", "attach", is_held=True)
 STREAM: Final = Route("GET", "/v1/rollouts/{id}/calls/{call_id}/stream", "attach", is_held=True, is_new=True)
 STDIN: Final = Route("POST", "/v1/rollouts/{id}/calls/{call_id}/stdin", "act", is_held=True, is_new=True)
+TERMINAL: Final = Route(
+    "POST", "/v1/rollouts/{id}/terminals/{terminal}/follow", "act", is_held=True, is_new=True
+)
 CANCEL: Final = Route("POST", "/v1/rollouts/{id}/calls/{call_id}/cancel")
 WRITE: Final = Route("PUT", "/v1/rollouts/{id}/files/{path}", "file")
 READ: Final = Route("GET", "/v1/rollouts/{id}/files/{path}", "file")
@@ -69,6 +72,7 @@ ROUTES: Final = (
     ATTACH,
     STREAM,
     STDIN,
+    TERMINAL,
     CANCEL,
     WRITE,
     READ,

@@ -252,7 +252,7 @@ class Session:
             raise (error.named(self.rollout_id) if is_probe else self.bar(error)) from None
 
     def asked(self, route: Route, body: Mapping[str, Any] | None = None, **rest: Any) -> Asked:
-        names = {name: rest.pop(name) for name in ("path", "call_id") if name in rest}
+        names = {name: rest.pop(name) for name in ("path", "call_id", "terminal") if name in rest}
         text = None if body is None else self.text(body, is_probe=rest.get("is_probe", False))
         path = route.at(id=self.rollout_id, **names)
         query = {**self.held.query, **rest.pop("query", {})}
