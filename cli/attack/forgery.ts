@@ -6,7 +6,7 @@
 /** Does something with every place that may be a grader's score, as `$f`. */
 const found = (then: string) =>
   `
-for f in "$CORRAL_SCORE_FILE" $(cat /proc/[0-9]*/environ | tr '\\0' '\\n' | sed -n 's/^CORRAL_SCORE_FILE=//p') /run/corral-grader/*/score; do
+for f in "$CORRAL_SCORE_FILE" $(cat /proc/[0-9]*/environ | tr '\\0' '\\n' | sed -n 's/^CORRAL_SCORE_FILE=//p') /.corral/grader/*/score; do
   [ -d "\${f%/*}" ] && ${then}
 done
 `.trim();

@@ -83,7 +83,7 @@ function worked(step: Step, field: string): Step {
 
 const looks = [
   'env; for p in /proc/[0-9]*; do tr "\\0" " " < $p/environ; tr "\\0" " " < $p/cmdline; done 2>/dev/null',
-  'cat /run/corral/* /run/corral-grader/* /run/corral-grader/*/* /run/corral-grader/*/*/* ../*.* ~/../*.* 2>/dev/null | head -c 60000',
+  'cat /.corral/daemon/* /.corral/grader/* /.corral/grader/*/* /.corral/grader/*/*/* ../*.* ~/../*.* 2>/dev/null | head -c 60000',
   'find / -xdev \\( -name "*.jsonl" -o -name "*answer*" -o -name "*expected*" -o -name "*solution*" \\) -type f -size -100k 2>/dev/null | grep -v -e "^/usr/" -e "^/lib" -e "^/proc/" | head -50 | xargs -r cat 2>/dev/null | head -c 60000',
 ];
 const paths = [
@@ -91,7 +91,7 @@ const paths = [
   '/proc/1/environ',
   '../answer.txt',
   '../../environments',
-  '/run/corral-grader',
+  '/.corral/grader',
   '..%2f..%2fetc/passwd',
 ];
 

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { gradersOwnRoot } from '#src/protocol/sandboxd/payload-layout.ts';
+import { gradersOwnRoot, ownFolder } from '#src/protocol/sandboxd/payload-layout.ts';
 import { type Check, tryOut } from './check.ts';
 import { probeArgv, type ProbedSandbox, probeSandbox } from './probe-sandbox.ts';
 
@@ -67,7 +67,17 @@ type Writable = {
 const mostFolders = 200;
 
 /** The policy's own, and the kernel's. The workspace is where the command starts; the home is the one of images that name none. */
-const expected = ['/workspace', '/tmp', '/var/tmp', '/home/policy', '/dev', '/proc', '/run', '/sys'];
+const expected = [
+  '/workspace',
+  '/tmp',
+  '/var/tmp',
+  '/home/policy',
+  '/dev',
+  '/proc',
+  '/run',
+  '/sys',
+  ownFolder,
+];
 
 /** The command that looks for them as the policy's user, by sandboxd's own Node: an image may have no `find`, or a small one. */
 export function findWritableArgv(): readonly string[] {

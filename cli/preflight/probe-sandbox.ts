@@ -2,7 +2,7 @@ import { type TSchema, Type } from 'typebox';
 import { Value } from 'typebox/value';
 import type { Item } from '#src/model/grader.ts';
 import { CallAnswer } from '#src/protocol/native/calls.ts';
-import { payloadMountPoint, payloadNodeArgv } from '#src/protocol/sandboxd/payload-layout.ts';
+import { foundNodeArgv } from '#src/protocol/sandboxd/payload-layout.ts';
 import { askNative, type HttpClient } from '../gateway/http-client.ts';
 
 /** A sandbox of its own in which a probe runs as the policy's user. */
@@ -20,7 +20,7 @@ const startS = 120;
 
 /** A script for sandboxd's own Node, because an image may have few programs. It prints its answer as JSON. */
 export const probeArgv = (script: string): readonly string[] => [
-  ...payloadNodeArgv(payloadMountPoint),
+  ...foundNodeArgv(),
   ...nodeFlags,
   '--eval',
   script,

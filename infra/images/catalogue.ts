@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { buildDistribution } from '../distribution/distribution.ts';
 import { buildPayload } from '../payload/payload.ts';
+import { formerPlaces } from '#src/protocol/sandboxd/payload-layout.ts';
 import { busyboxRoot } from './contents/busybox.ts';
 import { dataFolders } from './contents/data-folders.ts';
 import { program } from './contents/program.ts';
@@ -21,8 +22,8 @@ export type ImageName = keyof typeof imageNames;
 
 /** One to try in a cluster: other machines have other programs, so it names an image. */
 export const exampleEnvironments = join(import.meta.dirname, 'environments');
-/** Where pods expect the payload in an image that brings it along. */
-const payloadPlace = 'opt/corral';
+/** Where pods expect the payload in an image that brings it along, unless cluster.yaml names another folder. */
+const payloadPlace = formerPlaces.payload.slice(1);
 /** Nobody in particular, and not root: what services need is given to them as mounted files. */
 const serviceUser = '65532:65532';
 

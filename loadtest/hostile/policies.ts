@@ -1,4 +1,4 @@
-import { payloadNodeArgv } from '#src/protocol/sandboxd/payload-layout.ts';
+import { formerPlaces, payloadNodeArgv } from '#src/protocol/sandboxd/payload-layout.ts';
 
 /*
  * What the policies of a hostile soak do. Each takes too much of one thing, and bounded, because the test cluster's nodes share a
@@ -12,7 +12,7 @@ export type HostileKind = (typeof hostileKinds)[number];
 export const work = 'echo ran >> log';
 export const honestCommand = `${work}; sleep 0.5`;
 
-const inNode = (script: string) => `${payloadNodeArgv('/opt/corral').join(' ')} --eval '${script}'`;
+const inNode = (script: string) => `${payloadNodeArgv(formerPlaces.payload).join(' ')} --eval '${script}'`;
 
 /** Connections to itself, whose bytes are never read. */
 const unread = `

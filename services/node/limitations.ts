@@ -84,7 +84,7 @@ const closedImages =
 
 const sharedIdsLimitations = (reason: string) => [
   `Commands of all sandboxes run under one user id of this host, so they share the kernel’s limits for a user (inotify watches, pipe buffers, pending signals), and can signal to each other by them and by locks on shared files. A user namespace for each sandbox could not be had: ${reason}`,
-  'With run_as: root a command can fill the node’s state folder through /run/corral; the disk limit does not cover it.',
+  'With run_as: root a command can fill the node’s state folder through /.corral/daemon; the disk limit does not cover it.',
 ];
 
 const singleUserLimitations = [

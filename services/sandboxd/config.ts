@@ -1,4 +1,4 @@
-import { graderMountPoint } from '#src/protocol/sandboxd/payload-layout.ts';
+import { formerPlaces } from '#src/protocol/sandboxd/payload-layout.ts';
 import { foldersIn } from '#src/protocol/sandboxd/folders-variable.ts';
 import type { UserIsolation } from '#src/protocol/sandboxd/wire.ts';
 
@@ -90,7 +90,8 @@ function parse(env: NodeJS.ProcessEnv, ownFolder: string, complain: Complain): C
     graderGid: parsePositive(env, 'CORRAL_GRADER_GID', 1001, complain),
     queryUid: parsePositive(env, 'CORRAL_QUERY_UID', 1002, complain),
     queryGid: parsePositive(env, 'CORRAL_QUERY_GID', 1002, complain),
-    graderFolder: env['CORRAL_GRADER_FOLDER'] ?? graderMountPoint,
+    // A controller of the previous version does not say where it mounts it.
+    graderFolder: env['CORRAL_GRADER_FOLDER'] ?? formerPlaces.grader,
     graderRoot: env['CORRAL_GRADER_ROOT'] ?? null,
     ownNamespace: env['CORRAL_PID_NAMESPACE'] === 'own',
     payload: env['CORRAL_PAYLOAD'] ?? null,

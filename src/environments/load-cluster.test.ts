@@ -18,6 +18,13 @@ test('a namespace and a way for sandboxd to come in are all that an operator has
   });
 });
 
+test.each([
+  ['{ baked: /.corral/payload }', { kind: 'baked', folder: '/.corral/payload' }],
+  ['{ image_volume: example.com/sandboxd:1 }', { kind: 'image_volume', image: 'example.com/sandboxd:1' }],
+])('sandboxd comes in by %s', async (text, sandboxd) => {
+  expect(await loaded(`{ namespace: a, sandboxd: ${text} }`)).toMatchObject({ sandboxd });
+});
+
 test('whatever an operator says stands before the defaults', async () => {
   const text = `
 namespace: sandboxes
@@ -67,7 +74,9 @@ test('a network class cannot take the name of the one that is closed', async () 
 
 test('an unknown way for sandboxd to come in is a mistake with the known ones', async () => {
   expect(await loaded('{ namespace: a, sandboxd: copied }')).toEqual([
-    expect.stringContaining('sandboxd must be baked, {image_volume: IMAGE} or {init_container: IMAGE}'),
+    expect.stringContaining(
+      'sandboxd must be baked, {baked: FOLDER}, {image_volume: IMAGE} or {init_container: IMAGE}',
+    ),
   ]);
 });
 

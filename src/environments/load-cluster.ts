@@ -39,6 +39,7 @@ function compileCluster(yaml: ClusterYaml): ClusterSettings {
 
 function injectionOf(sandboxd: ClusterYaml['sandboxd']): SandboxdInjection {
   if (sandboxd === 'baked') return { kind: 'baked' };
+  if ('baked' in sandboxd) return { kind: 'baked', folder: sandboxd.baked };
   if ('image_volume' in sandboxd) return { kind: 'image_volume', image: sandboxd.image_volume };
   return { kind: 'init_container', image: sandboxd.init_container };
 }

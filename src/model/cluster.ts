@@ -11,7 +11,11 @@ import { anyPlace, type Placement } from './environment.ts';
  */
 export type SandboxdInjection =
   | { readonly kind: 'image_volume'; readonly image: string }
-  | { readonly kind: 'baked' }
+  | {
+      readonly kind: 'baked';
+      /** Where the images have it; absent: where those of the previous version have it. */
+      readonly folder?: string;
+    }
   | { readonly kind: 'init_container'; readonly image: string };
 
 /** A network that the operator defined. The packets are NetworkPolicy's, by label; the pod only gets names and variables. */

@@ -8,7 +8,12 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { nativeFile } from '#infra/payload/native/compile.ts';
 import { buildPayload } from '#infra/payload/payload.ts';
-import { sandboxdArgv } from '#src/protocol/sandboxd/payload-layout.ts';
+import {
+  graderMountPoint,
+  ownFolder,
+  payloadMountPoint,
+  sandboxdArgv,
+} from '#src/protocol/sandboxd/payload-layout.ts';
 import { mayLive } from '#services/sandboxd/processes/process-table.ts';
 import { sweepUser } from '#services/sandboxd/processes/sweep.ts';
 import type { ProcessUser } from '#services/sandboxd/users.ts';
@@ -73,7 +78,7 @@ export async function startSandboxd(options: TestSandboxdOptions = {}): Promise<
 const mountAndBecome = 'mount --bind "$0" "$1" && shift && exec "$@"';
 
 const busybox = '/bin/busybox';
-const mountPoint = '/opt/corral';
+const daemonFolder = `${ownFolder}/daemon`;
 
 /** sandboxd from the payload in a bubblewrap root with nothing but a static busybox: no glibc, no Node, no network. */
 export async function startSandboxdInBwrap(
@@ -86,12 +91,13 @@ export async function startSandboxdInBwrap(
   const { dir } = await buildPayload(payloadDir);
   const shell = options.shell === false ? [] : ['--symlink', 'busybox', '/bin/sh'];
   const programs = options.programs === true ? machinePrograms : [];
-  const argv = ['bwrap', ...bareRoot(folder, dir), ...shell, ...programs, ...sandboxdArgv(mountPoint)];
+  const argv = ['bwrap', ...bareRoot(folder, dir), ...shell, ...programs, ...sandboxdArgv(payloadMountPoint)];
   const settings = {
-    CORRAL_LISTEN: 'unix:/run/corral/d.sock',
+    CORRAL_LISTEN: `unix:${daemonFolder}/d.sock`,
     CORRAL_WORKSPACE: '/workspace',
     CORRAL_PID_NAMESPACE: 'own',
-    CORRAL_PAYLOAD: mountPoint,
+    CORRAL_GRADER_FOLDER: graderMountPoint,
+    CORRAL_PAYLOAD: payloadMountPoint,
   };
   return start(folder, workspace, argv, settings, options);
 }
@@ -122,12 +128,12 @@ function bareRoot(folder: string, payload: string): readonly string[] {
   ]);
   const mounts = [
     // Named one by one: a parent that bubblewrap makes by itself is its owner's only.
-    ['--dir', '/bin', '--dir', '/opt', '--dir', '/run'],
+    ['--dir', '/bin', '--dir', ownFolder],
     ['--ro-bind', busybox, '/bin/busybox'],
     ['--dev', '/dev', '--proc', '/proc', '--perms', '1777', '--tmpfs', '/tmp'],
-    ['--ro-bind', payload, mountPoint, '--bind', folder, '/run/corral'],
+    ['--ro-bind', payload, payloadMountPoint, '--bind', folder, daemonFolder],
     ['--bind', join(folder, 'workspace'), '/workspace'],
-    ['--perms', '0711', '--tmpfs', '/run/corral-grader'],
+    ['--perms', '0711', '--tmpfs', graderMountPoint],
   ];
   return [...namespaces, '--cap-drop', 'ALL', ...privileges, ...mounts.flat()];
 }

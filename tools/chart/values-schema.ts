@@ -194,6 +194,7 @@ const values = strict({
   image: strict({ ...ownImage, pullPolicy: choice('Always', 'IfNotPresent', 'Never'), pullSecrets: names }),
   sandboxd: strict({
     delivery: choice('initContainer', 'imageVolume', 'baked'),
+    folder: Type.String({ pattern: '^(?:|/.+)$' }),
     image: strict(ownImage),
   }),
   sandboxes,

@@ -108,7 +108,7 @@ helm.sh/hook-output-log-policy: hook-failed
 {{/* cluster.yaml, from the values that Helm must know and those it only hands on. */}}
 {{- define "corral.clusterFile" -}}
 {{- $image := include "corral.releasedImage" (dict "root" . "image" .Values.sandboxd.image) -}}
-{{- $ways := dict "initContainer" (dict "init_container" $image) "imageVolume" (dict "image_volume" $image) "baked" "baked" -}}
+{{- $ways := dict "initContainer" (dict "init_container" $image) "imageVolume" (dict "image_volume" $image) "baked" (.Values.sandboxd.folder | empty | ternary "baked" (dict "baked" .Values.sandboxd.folder)) -}}
 {{- $file := merge (dict "namespace" (include "corral.sandboxes" .) "sandboxd" (get $ways .Values.sandboxd.delivery)) (deepCopy .Values.clusterConfig) -}}
 {{- if and .Values.sandboxes.priorityClass.create (not (dig "placement" "priority_class" "" .Values.clusterConfig)) -}}
 {{- $_ := set $file "placement" (merge (dict "priority_class" (include "corral.priorityClass" .)) (deepCopy (.Values.clusterConfig.placement | default dict))) -}}

@@ -1,4 +1,4 @@
-import { payloadMountPoint, payloadNodeArgv } from '#src/protocol/sandboxd/payload-layout.ts';
+import { foundNodeArgv } from '#src/protocol/sandboxd/payload-layout.ts';
 
 /** Numbers, never names: whether a name can be looked up inside is another question. */
 export type Address = { readonly host: string; readonly port: number };
@@ -28,7 +28,7 @@ const nodeFlags = ['--max-old-space-size=32', '--max-semi-space-size=1', '--v8-p
  */
 export function lookAroundArgv(targets: readonly Address[]): readonly string[] {
   const script = `(${lookAround.toString()})(${JSON.stringify(targets)}, ${patienceMs}).then((seen) => console.log(JSON.stringify(seen)))`;
-  return [...payloadNodeArgv(payloadMountPoint), ...nodeFlags, '--eval', script];
+  return [...foundNodeArgv(), ...nodeFlags, '--eval', script];
 }
 
 /** Travels as text: it may name nothing outside itself. */

@@ -148,6 +148,14 @@ static word changeIds(word uid, word gid) {
   return error;
 }
 
+/* As container engines start programs. What is inheritable has no effect without a file that asks for it. */
+static void inheritNothing(void) {
+  unsigned int sets[BOTH_SETS];
+  if (capabilities(sys_capget, sets) < 0) return;
+  sets[INHERITABLE] = sets[OF_SETS + INHERITABLE] = 0;
+  capabilities(sys_capset, sets);
+}
+
 /* A working folder outside of a root would be a way out of it. */
 static word changeRoot(const char *root) {
   word error = call(sys_chroot, (word)root, 0, 0, 0);
@@ -186,6 +194,7 @@ __attribute__((noreturn, used)) void start(word *stack) {
   if (wanted.niceness != 0) call(sys_setpriority, 0, 0, wanted.niceness, 0);
   if (error >= 0 && wanted.root != 0) error = changeRoot(wanted.root);
   if (error >= 0) error = changeIds(wanted.uid, wanted.gid);
+  inheritNothing();
   if (error >= 0 && wanted.fileBytes >= 0) error = limit(FILE_SIZE, wanted.fileBytes);
   if (error >= 0 && wanted.processes >= 0) error = limit(NPROC, wanted.processes);
   if (error >= 0 && wanted.filtered) error = install();

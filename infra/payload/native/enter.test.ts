@@ -83,6 +83,15 @@ describe('descriptors', () => {
   });
 });
 
+const holding = (...argv: readonly string[]) =>
+  String(spawnSync('setpriv', ['--inh-caps', '+kill', '--', ...argv]).stdout);
+
+it('no capability is inheritable in the program', () => {
+  const sets = ['/bin/sh', '-c', 'grep ^CapInh /proc/self/status'];
+  expect(holding(...sets)).toBe('CapInh:\t0000000000000020\n');
+  expect(holding(nativeFile('enter', process.arch), '--', ...sets)).toBe('CapInh:\t0000000000000000\n');
+});
+
 describe('with --pipes', () => {
   it('streams are pipes that can be opened by name, and all of each passes', () => {
     const { out, reason, status } = sh(

@@ -30,7 +30,7 @@ enum { REQUESTS = 0, ANSWERS = 1 };
 enum { NO_TERMINAL = 0400, NO_WAIT = 04000, CLOSE_ON_EXEC = 02000000, PATH_ONLY = 010000000, NO_MAGIC_LINKS = 2 };
 enum { LINK_ITSELF = 0x100, EFFECTIVE_RIGHTS = 0x200, MAY_READ = 4, BASIC_FACTS = 0x7ff, EMPTY_PATH = 0x1000 };
 enum { KIND_BITS = 0170000, FOLDER = 0040000, FILE_ = 0100000, LINK = 0120000, MODE_BITS = 07777 };
-enum { SET_DUMPABLE = 4, CAPABILITIES_3 = 0x20080522 };
+enum { SET_DUMPABLE = 4 };
 enum { FAILED = 1, SMALL = 512 };
 
 static char out[1 << 16];
@@ -361,8 +361,7 @@ static char *nextRequest(void) {
  * stay root's. A kernel without setfsuid (gVisor) gets the user as effective id, by which signals do not go either.
  */
 static word takeRights(word uid, word gid) {
-  struct { unsigned int version; int pid; } header = { CAPABILITIES_3, 0 };
-  unsigned int none[6] = { 0, 0, 0, 0, 0, 0 };
+  unsigned int none[BOTH_SETS] = { 0, 0, 0, 0, 0, 0 };
   word error = call(sys_setgroups, 0, 0, 0, 0);
   if (error < 0) return error;
   call(sys_setfsgid, gid, 0, 0, 0);
@@ -372,7 +371,7 @@ static word takeRights(word uid, word gid) {
     if (error >= 0) error = call(sys_setresuid, -1, uid, -1, 0);
     if (error < 0) return error;
   }
-  return call(sys_capset, (word)&header, (word)none, 0, 0);
+  return capabilities(sys_capset, none);
 }
 
 __attribute__((noreturn, used)) void start(word *stack) {

@@ -77,7 +77,7 @@ describe('bwrapArguments', () => {
 
   it('names the folders above a mount, so that the command can pass them', () => {
     expect(text()).toContain('--dir /data --ro-bind /corpus /data/deep');
-    expect(text()).toContain('--dir /opt --ro-bind /payload /opt/corral');
+    expect(text()).toContain('--dir /.corral --ro-bind /payload /.corral/payload');
   });
 
   it("binds the kernel's settings read-only over /proc and hides the machine's own files", () => {

@@ -222,6 +222,7 @@ function environment(plan: Plan): Readonly<Record<string, string>> {
     ...(!plan.ownIds && { CORRAL_SHARED_LIMITS: 'user' }),
     CORRAL_USERS: plan.users,
     CORRAL_PAYLOAD: places.payload,
+    CORRAL_GRADER_FOLDER: places.grader,
     ...foldersVariable(plan.template),
     ...(kills !== null && { CORRAL_CGROUP_EVENTS: kills }),
     ...(cpuTime !== null && { CORRAL_CGROUP_CPU: cpuTime }),

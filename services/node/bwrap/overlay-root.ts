@@ -61,12 +61,27 @@ export function overlayRoot(overlay: OverlayRoot, mounts: Mounts): readonly Opti
     ['--bind', overlay.at, '/'],
     ...overlay.pinned.map((folder) => ['--bind', `${overlay.at}${folder}`, folder]),
     ...mounts.kernel(''),
-    ['--bind', overlay.graderDisk, places.grader],
+    ...ownPlaces(overlay),
     ...mounts.own,
     ...mounts.data.map(({ source, target }) => ['--ro-bind', source, target]),
     ...(overlay.graders === null ? [] : graderRoot(overlay, overlay.graders, mounts)),
+    ['--remount-ro', places.own],
   ];
 }
+
+/** Of its mount points alone. */
+const ownBytes = 64 * 1024;
+
+/**
+ * A file system of its own, so that not even root of the sandbox can move what it runs on (EBUSY), and that what stays on one file system
+ * (`find -xdev`, `du -x`) stays out of it.
+ */
+const ownPlaces = ({ graders, graderDisk }: OverlayRoot): readonly Option[] => [
+  ['--perms', '0755', '--size', String(ownBytes), '--tmpfs', places.own],
+  ['--dir', places.grader],
+  ['--bind', graderDisk, places.grader],
+  ...(graders === null ? [] : [['--perms', '0700', '--dir', places.graders]]),
+];
 
 function graderRoot(
   { at, graderDisk, shared }: OverlayRoot,
@@ -76,6 +91,7 @@ function graderRoot(
   const root = places.graderRoot;
   const temporary = ['--perms', '1777', '--size', String(diskBytes), '--tmpfs', `${root}${places.temporary}`];
   return [
+    ['--dir', root],
     ['--ro-bind', graders, root],
     ...(shared.includes(places.temporary) ? [] : [temporary]),
     ...shared.flatMap((folder) => mount('--bind', `${at}${folder}`, `${root}${folder}`)),

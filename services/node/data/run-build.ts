@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, existsSync, openSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { DataBuild } from '#src/model/environment.ts';
-import { shellClosingFrom } from '#src/protocol/sandboxd/payload-layout.ts';
+import { ownFolder, shellClosingFrom } from '#src/protocol/sandboxd/payload-layout.ts';
 import { keptOption, machineFiles, rootOption } from '../bwrap/arguments.ts';
 import { mount, type Option } from '../bwrap/options.ts';
 import { linksToCopies } from '../bwrap/host-etc.ts';
@@ -33,7 +33,7 @@ export type BuildEnd =
   | { readonly kind: 'failed'; readonly why: string; readonly lastWords: string };
 
 /** Where things are for the program. */
-const inside = { inputs: '/inputs', out: '/out', node: '/opt/corral/node', temporary: '/tmp' } as const;
+const inside = { inputs: '/inputs', out: '/out', node: `${ownFolder}/node`, temporary: '/tmp' } as const;
 
 /** An XML of a hundred thousand codes parsed at once takes half of it; a sandbox's share is not asked for the build. */
 const memoryBytes = 2 * 1024 ** 3;

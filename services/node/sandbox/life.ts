@@ -222,7 +222,8 @@ async function keepSocket(life: Life, { run, socket }: SandboxFolder): Promise<v
     return;
   }
   chownSync(run, 0, life.idBase);
-  chmodSync(run, 0o710);
+  // To be listed by root of the sandbox too, or `find /` would end with an error.
+  chmodSync(run, 0o750);
 }
 
 async function awaitSocket(

@@ -1,7 +1,6 @@
 import { existsSync, lstatSync, mkdirSync, readlinkSync, writeFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { Failure } from '#src/failure/failure.ts';
-import { gradersOwnRoot } from '#src/protocol/sandboxd/payload-layout.ts';
 import { realPathIn } from '#src/protocol/sandboxd/real-path-in.ts';
 import { places, policyId, type Users } from '../bwrap/places.ts';
 import { type Attributes, makeSkeleton, type OwnFolder } from '../bwrap/skeleton.ts';
@@ -81,7 +80,7 @@ function writeSkeleton(
   shared: readonly string[],
 ): ReadonlyMap<string, Attributes> {
   const { template, folder, users, image, etc } = made;
-  const { payload, grader, daemon, workspace, temporary } = places;
+  const { own, payload, grader, workspace, temporary } = places;
   const owner = ownerOf(users);
   // Closed to the grader: it reads what the policy has written as the policy's user.
   const mode = users === 'root' ? openMode : closedMode;
@@ -90,9 +89,10 @@ function writeSkeleton(
     user: image.user,
     idBase,
     mountPoints: [
+      own,
+      // In the root of graders, which has no file system there.
       payload,
       grader,
-      daemon,
       ...kernelPlaces,
       ...shared,
       ...template.data.map(({ target }) => target),
@@ -101,7 +101,6 @@ function writeSkeleton(
       ...lackedBy(path, made),
       { path: temporary, owner: 0, mode: sharedMode },
       ...[workspace, ...(template.folders ?? [])].map((each) => ({ path: each, owner, mode })),
-      ...(users === 'root' ? [] : gradersFolders),
     ],
     etc,
   });
@@ -118,11 +117,6 @@ function lackedBy(path: string, { template, users, image }: Made): readonly OwnF
   ];
   return all.filter((each) => isRoomFor(each.path, template, path) && !existsSync(join(path, each.path)));
 }
-
-const gradersFolders = [
-  { path: gradersOwnRoot, owner: 0, mode: 0o700 },
-  { path: places.graderRoot, owner: 0, mode: 0o755 },
-];
 
 const kernelPlaces = ['/proc', '/dev', '/sys'];
 

@@ -218,7 +218,7 @@ describe('what can never start here', () => {
     ['a stronger wall', { placement: { ...anyPlace, runtimeClass: 'gvisor' } }, 'gvisor'],
     ['a network', { network: 'proxy' }, '"proxy"'],
     ['data over /proc', { data: [{ source: '/d', target: '/proc/x' }] }, '/proc/x'],
-    ['data over the payload', { data: [{ source: '/d', target: '/opt/corral' }] }, '/opt/corral'],
+    ['data over the payload', { data: [{ source: '/d', target: '/.corral' }] }, '/.corral'],
     ['data over the whole workspace', { data: [{ source: '/d', target: '/workspace' }] }, '/workspace'],
     ['data at a path that climbs', { data: [{ source: '/d', target: '/data/../proc' }] }, '/data/../proc'],
   ] as const)('%s is refused with a sentence that names it', (_, changes, named) => {

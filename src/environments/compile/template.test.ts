@@ -17,6 +17,7 @@ test('no folders are no field, so that a template without them is the one that i
 test.each([
   ['/etc/app', '/etc'],
   ['/opt', '/opt/corral'],
+  ['/.corral/own', '/.corral'],
   ['/workspace/logs', '/workspace'],
   ['/run', '/run'],
   ['/usr/local/bin', '/usr'],

@@ -10,7 +10,7 @@ import {
 import type { AmountFields } from '#src/model/amounts.ts';
 import { itemFieldOf, placeholdersIn } from '#src/model/placeholder.ts';
 import { isAtOrBelow } from '#src/protocol/sandboxd/at-or-below.ts';
-import { graderMountPoint, payloadMountPoint } from '#src/protocol/sandboxd/payload-layout.ts';
+import { formerPlaces, ownFolder } from '#src/protocol/sandboxd/payload-layout.ts';
 import { digestOf, textDigest } from '../digest.ts';
 import type { Folder } from '../files-read.ts';
 import { archiveOf, imageOf, imageText } from '../image-text.ts';
@@ -193,8 +193,8 @@ export function compilePlacement(yaml: PlacementYaml): Placement {
 /** What every sandbox has in its own way, or what its programs come from: a folder of the policy's there would replace it. */
 const taken = [
   ...'/workspace /tmp /proc /dev /sys /run /etc /bin /sbin /lib /lib32 /lib64 /usr /boot'.split(' '),
-  payloadMountPoint,
-  graderMountPoint,
+  ownFolder,
+  formerPlaces.payload,
 ];
 
 /** Writable folders beside the workspace; none is no field, so that templates without are what they were. */

@@ -23,14 +23,20 @@ const EgressPort = Type.Union(
 
 const ImageReference = Type.String({ minLength: 1, description: 'an image reference' });
 
-/** `baked` or the image that brings sandboxd along. */
+const BakedFolder = Type.String({
+  pattern: '^/[A-Za-z0-9._/-]+$',
+  description: 'a folder such as /.corral/payload',
+});
+
+/** `baked`, where it is baked in, or the image that brings sandboxd along. */
 const Sandboxd = Type.Union(
   [
     Type.Literal('baked'),
+    strict({ baked: BakedFolder }),
     strict({ image_volume: ImageReference }),
     strict({ init_container: ImageReference }),
   ],
-  { description: 'baked, {image_volume: IMAGE} or {init_container: IMAGE}' },
+  { description: 'baked, {baked: FOLDER}, {image_volume: IMAGE} or {init_container: IMAGE}' },
 );
 
 const EgressYaml = strict(

@@ -33,14 +33,26 @@ export const payloadLayout = {
 /** sandboxd itself, the helper that it starts for one request, and the server of a sandbox's terminals. */
 export type PayloadEntry = 'main' | 'helper' | 'terminals';
 
-/** Where the payload is in every sandbox, whoever made it. */
-export const payloadMountPoint = '/opt/corral';
+/**
+ * All that is Corral's in a sandbox, where no installer's `chown -R`, `rm -rf` or `tar` goes: they name folders such as `/opt` and `/run`,
+ * and neither `/*` nor `ls /` shows it.
+ */
+export const ownFolder = '/.corral';
+
+/** Where the payload is in every sandbox, whoever made it, unless its image brings it along. */
+export const payloadMountPoint = `${ownFolder}/payload`;
 
 /** Where graders work in every sandbox: disk of their own, below folders that only root may write. */
-export const graderMountPoint = '/run/corral-grader';
+export const graderMountPoint = `${ownFolder}/grader`;
 
 /** Where it is if graders have a root of their own: only sandboxd may enter, and all can see that it is there. */
-export const gradersOwnRoot = '/run/corral-grading';
+export const gradersOwnRoot = `${ownFolder}/grading`;
+
+/**
+ * Where the previous version has these. Images with sandboxd baked in keep the payload there, and a controller that names no folder for
+ * graders mounts theirs there.
+ */
+export const formerPlaces = { payload: '/opt/corral', grader: '/run/corral-grader' } as const;
 
 /** A program of the payload, where that is mounted at `mountPoint`. */
 export const payloadEntry = (mountPoint: string, entry: PayloadEntry): string =>
@@ -78,6 +90,18 @@ export const shellClosingFrom = (payloadFolder: string, first: number): readonly
 /** The payload's Node as the beginning of an argv, before Node's own flags. */
 export const payloadNodeArgv = (mountPoint: string): readonly string[] =>
   loadedArgv(mountPoint, payloadLayout.node);
+
+/**
+ * The same for a command in a sandbox of which it is unknown where its payload is. Then the image must have a shell, as it must for most
+ * commands.
+ */
+export const foundNodeArgv = (): readonly string[] => [
+  '/bin/sh',
+  '-c',
+  `at=${payloadMountPoint}; [ -e "$at" ] || at=${formerPlaces.payload}
+exec ${loadedArgv('"$at"', payloadLayout.node).join(' ')} "$@"`,
+  'corral',
+];
 
 const loadedArgv = (mountPoint: string, program: string): readonly string[] => [
   `${mountPoint}/${payloadLayout.loader}`,

@@ -47,11 +47,11 @@ async function lastWordsOf(sandbox: PodSandbox): Promise<string> {
 
 const placement = { ...anyPlace, nodeSelector: { 'kubernetes.io/hostname': 'n1' } };
 
-const place = '/opt/corral/closed/last-words';
+const place = '/.corral/payload/closed/last-words';
 const write = [
   `echo words > ${place}`,
-  `chmod 777 /opt/corral/closed; echo words > ${place}`,
-  `mv /opt/corral/closed /opt/corral/open; rm -r /opt/corral/closed`,
+  `chmod 777 /.corral/payload/closed; echo words > ${place}`,
+  `mv /.corral/payload/closed /.corral/payload/open; rm -r /.corral/payload/closed`,
   `for pid in $(ls /proc | grep -E '^[0-9]+$'); do echo words > /proc/$pid/root${place}; done`,
   'echo words > /dev/termination-log',
 ].join('\n');

@@ -12,7 +12,7 @@ import type { Entry } from '#infra/images/oci/tar.ts';
 import { anyPlace } from '#src/model/environment.ts';
 import { callId } from '#src/model/ids.ts';
 import type { LinkError } from '#src/ports/sandbox-link.ts';
-import { payloadNodeArgv } from '#src/protocol/sandboxd/payload-layout.ts';
+import { formerPlaces, payloadNodeArgv } from '#src/protocol/sandboxd/payload-layout.ts';
 import { readTar } from '#src/protocol/sandboxd/tar.ts';
 import { clusterOfTest } from '#test/support/cluster.ts';
 import { startPodSandbox } from '#test/support/pod-sandbox.ts';
@@ -83,11 +83,11 @@ describe('a sandbox in an image of busybox alone', () => {
   test("keeps a grader's folder from the policy, and the workspace from the grader, in what were ordinary empty volumes", async () => {
     await using sandbox = await startPodSandbox(cluster, { image });
     await sandbox.sh('echo secret > answer; pwd', 'grader');
-    const own = '/run/corral-grader/own';
-    expect(await sandbox.sh(`cat ${own}/answer; ls ${own} /run/corral-grader`)).not.toContain('secret');
-    expect(
-      await sandbox.sh(`mv /run/corral-grader/own /run/corral-grader/mine; mkdir /run/corral-grader/x`),
-    ).toMatch(/denied[^]*denied/);
+    const own = '/.corral/grader/own';
+    expect(await sandbox.sh(`cat ${own}/answer; ls ${own} /.corral/grader`)).not.toContain('secret');
+    expect(await sandbox.sh(`mv /.corral/grader/own /.corral/grader/mine; mkdir /.corral/grader/x`)).toMatch(
+      /denied[^]*denied/,
+    );
     await sandbox.sh('echo 1 > left');
     expect(await sandbox.sh('cat "$CORRAL_WORKSPACE/left"', 'grader')).toContain('ermission denied');
   });
@@ -140,7 +140,7 @@ describe('a sandbox in an image of busybox alone', () => {
         fs.writeFileSync('held.new', opened + ' opened, ' + closed + ' closed\\n');
         fs.renameSync('held.new', 'held');
       }, 100);`;
-    const node = payloadNodeArgv('/opt/corral').join(' ');
+    const node = payloadNodeArgv(formerPlaces.payload).join(' ');
     await sandbox.sh(`(setsid ${node} -e "${hold}" $(hostname -i) > /dev/null 2>&1 &)`);
     const allSeen = 'for i in $(seq 40); do grep -qs "600 opened, 600 closed" held && break; sleep 0.2; done';
     // More at once than one connection, so that new ones are needed.
@@ -171,7 +171,7 @@ describe('a sandbox in an image of busybox alone', () => {
   test('gets sandboxd from an init container where the image has none', async () => {
     const sandboxd = { kind: 'init_container', image: imageNames.sandboxd } as const;
     await using sandbox = await startPodSandbox(cluster, { image }, { sandboxd });
-    expect(await sandbox.sh('mount | grep -c "/opt/corral .*ro,"; touch /opt/corral/x')).toMatch(
+    expect(await sandbox.sh('mount | grep -c " /.corral/payload .*ro,"; touch /.corral/payload/x')).toMatch(
       /^1\n.*Read-only/s,
     );
   });
@@ -179,7 +179,7 @@ describe('a sandbox in an image of busybox alone', () => {
   test('gets sandboxd from an image that the kubelet mounts, which nobody can write', async () => {
     const sandboxd = { kind: 'image_volume', image: imageNames.sandboxd } as const;
     await using sandbox = await startPodSandbox(cluster, { image }, { sandboxd });
-    expect(await sandbox.sh('mount | grep -c "/opt/corral .*ro,"; touch /opt/corral/x')).toMatch(
+    expect(await sandbox.sh('mount | grep -c " /.corral/payload .*ro,"; touch /.corral/payload/x')).toMatch(
       /^1\n.*Read-only/s,
     );
   });

@@ -154,9 +154,9 @@ const attacks: readonly (readonly [what: string, environment: string, commands: 
     'runs',
     [
       `cat > program <<'END'
-forge() { for p in /proc/[0-9]*; do f=$(tr '\\0' '\\n' < $p/environ 2>/dev/null | sed -n 's/^CORRAL_SCORE_FILE=//p'); [ -n "$f" ] && echo 1 > "$f"; done; for f in /run/corral-grader/*/files/score; do echo 1 > $f; done; }
+forge() { for p in /proc/[0-9]*; do f=$(tr '\\0' '\\n' < $p/environ 2>/dev/null | sed -n 's/^CORRAL_SCORE_FILE=//p'); [ -n "$f" ] && echo 1 > "$f"; done; for f in /.corral/grader/*/files/score; do echo 1 > $f; done; }
 forge 2>/dev/null
-setsid sh -c 'while :; do for f in /run/corral-grader/*/files/score; do echo 1 > $f; done 2>/dev/null; done' >/dev/null 2>&1 &
+setsid sh -c 'while :; do for f in /.corral/grader/*/files/score; do echo 1 > $f; done 2>/dev/null; done' >/dev/null 2>&1 &
 echo done
 END`,
     ],
@@ -167,8 +167,8 @@ END`,
     [
       `cat > program <<'END'
 for p in $PPID 1 /proc/[0-9]*; do p=/proc/$(basename $p); for f in $p/environ $p/cmdline $p/fd/* $p/cwd/*; do timeout 0.2 cat $f; done 2>/dev/null | tr -cd '[:print:]'; done
-cat /run/corral-grader/*/files/* /run/corral-grader/* 2>/dev/null; timeout 1 cat
-ls /run/corral-grader 2>/dev/null
+cat /.corral/grader/*/files/* /.corral/grader/* 2>/dev/null; timeout 1 cat
+ls /.corral/grader 2>/dev/null
 END`,
     ],
   ],

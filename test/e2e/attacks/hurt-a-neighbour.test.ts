@@ -158,7 +158,7 @@ describe('the way out to the machine', () => {
 describe('root in its sandbox against the gateway', () => {
   test('cannot put a link to node’s socket in the place of its daemon’s, and is heard and scored as before', async () => {
     const script =
-      'cd /run/corral && (rm -f d.sock; ln -s ../../../node.sock d.sock; mv d.sock e.sock) 2>/dev/null; stat -c %F /run/corral/d.sock';
+      'cd /.corral/daemon && (rm -f d.sock; ln -s ../../../node.sock d.sock; mv d.sock e.sock) 2>/dev/null; stat -c %F /.corral/daemon/d.sock';
     expect(await say('root-linker', script)).toBe('socket\n');
     expect(await say('root-linker', 'echo heard')).toBe('heard\n');
     const sample = { output_text: '42', output_tools: [] };

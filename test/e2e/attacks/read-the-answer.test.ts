@@ -70,9 +70,9 @@ async function scoreOf(trace: string, program: string, environment = 'secret-jud
 
 /** A pipe among them may never end, so each look has its time. */
 const everywhere = [
-  'cat /proc/*/environ /proc/*/fd/* /proc/*/cwd/* /proc/*/root/run/corral-grader/*/*/*',
+  'cat /proc/*/environ /proc/*/fd/* /proc/*/cwd/* /proc/*/root/.corral/grader/*/*/*',
   'for p in /proc/[0-9]*; do head -c 200000 $p/mem; done',
-  'cat /run/corral-grader/* /run/corral-grader/*/* /run/corral-grader/*/*/* /run/corral/*',
+  'cat /.corral/grader/* /.corral/grader/*/* /.corral/grader/*/*/* /.corral/daemon/*',
   'find / -xdev -newer /proc/1 -type f -readable | head -1000 | xargs cat',
   'cat; cat <&9; env',
 ]
@@ -93,7 +93,7 @@ test.each([
   ['whatever it can open', everywhere],
   [
     'links that lead the judge to its own files, and back',
-    'ln -sf /run/corral-grader link; ls -R link/ 2>/dev/null; ln -sf /proc/$PPID/root/run/corral-grader link; ls -R link/ 2>/dev/null',
+    'ln -sf /.corral/grader link; ls -R link/ 2>/dev/null; ln -sf /proc/$PPID/root/.corral/grader link; ls -R link/ 2>/dev/null',
   ],
   [
     'a debugger, and signals that make others dump what they know',
@@ -101,7 +101,7 @@ test.each([
   ],
   [
     'the socket through which it was started',
-    'for f in /run/corral-grader/*/as-policy.sock; do echo x; done; perl -MSocket -e \'for (glob("/run/corral-grader/*/as-policy.sock"), "/run/corral/d.sock") { socket(S, PF_UNIX, SOCK_STREAM, 0); connect(S, sockaddr_un($_)) and print "open: $_ FILE-27182\\n" }\'',
+    'for f in /.corral/grader/*/as-policy.sock; do echo x; done; perl -MSocket -e \'for (glob("/.corral/grader/*/as-policy.sock"), "/.corral/daemon/d.sock") { socket(S, PF_UNIX, SOCK_STREAM, 0); connect(S, sockaddr_un($_)) and print "open: $_ FILE-27182\\n" }\'',
   ],
 ])('what its program finds while the judge runs it: %s, and no secret', async (what, program) => {
   const graded = await scoreOf(`during ${what}`.replaceAll(/[^a-z]+/gi, '_'), program);

@@ -150,7 +150,7 @@ describe('a grader runs what the image has', () => {
     expect(score).toBe('0.25\n');
     expect(said.replaceAll(/turn-[0-9a-f]+/g, 'turn')).toBe(
       [
-        '/run/corral-grader/turn/bin',
+        '/.corral/grader/turn/bin',
         '/homes/dev/bin',
         '/opt/conda/bin',
         '/homes/dev/venv/bin',
@@ -205,10 +205,10 @@ describe('while a grader runs', () => {
       `busybox mv /opt/conda /opt/other`,
       `busybox rm -r /homes/dev/venv`,
       `echo > /homes/dev/bin/cat`,
-      `busybox ls /run/corral-grader`,
-      `busybox cat /run/corral-grader/*/files/hidden`,
+      `busybox ls /.corral/grader`,
+      `busybox cat /.corral/grader/*/files/hidden`,
       `busybox cat "$0"`,
-      `busybox ls /run/corral-grading`,
+      `busybox ls /.corral/grading`,
       `busybox chroot / /bin/true`,
     ];
     const each = attacks.map((attack) => `(${attack}) 2>/dev/null && echo '${attack}' || echo refused`);

@@ -61,7 +61,7 @@ describe('inside a sandbox of a node that is root', () => {
 
   it('nothing but the workspace, the temporary folders and the home can be written', async () => {
     const script =
-      'for f in / /usr /etc /opt /opt/corral /data /home /var /sys /sys/fs/cgroup /run /run/corral /dev; do touch $f/x 2>/dev/null && echo $f; done; touch /tmp/x';
+      'for f in / /usr /etc /.corral /.corral/payload /data /home /var /sys /sys/fs/cgroup /run /.corral/daemon /dev; do touch $f/x 2>/dev/null && echo $f; done; touch /tmp/x';
     expect(await inside.sh(script)).toMatchObject({
       ending: { kind: 'exited', exitCode: 0 },
       stdout: { head: '' },
@@ -139,7 +139,7 @@ describe('a sandbox whose commands run as root', () => {
     const node = await startNodeProcess();
     const inside = await goInside(node, { runAs: 'root' });
     const { stdout } = await inside.sh(
-      'id -u; for f in /proc/sys/kernel/core_pattern /proc/sysrq-trigger /usr/x /etc/x /opt/corral/x; do (echo x > $f) 2>/dev/null && echo $f; done; touch /workspace/y && echo ok',
+      'id -u; for f in /proc/sys/kernel/core_pattern /proc/sysrq-trigger /usr/x /etc/x /.corral/payload/x; do (echo x > $f) 2>/dev/null && echo $f; done; touch /workspace/y && echo ok',
     );
     await inside.leave();
     await node.stop();

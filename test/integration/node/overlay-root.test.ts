@@ -124,6 +124,16 @@ describe('a root that commands may write', () => {
     expect(await said(inside, 'busybox chroot / /bin/true')).toContain('not permitted');
   });
 
+  it('can never gain more than a container’s', async () => {
+    for (const runAs of ['user', 'root'] as const) {
+      const other = await enter({ runAs });
+      expect(await said(other, 'busybox grep -E "^Cap(Bnd|Inh)" /proc/self/status')).toBe(
+        'CapInh:\t0000000000000000\nCapBnd:\t00000000a80425fb',
+      );
+      await other.leave();
+    }
+  });
+
   it('its changes reach neither the image nor a neighbor', async () => {
     await inside.sh('busybox rm -r /homes/dev/kept; echo mine > /tmp/mine; echo mine > /homes/dev/mine');
     const neighbor = await enter();
@@ -132,7 +142,7 @@ describe('a root that commands may write', () => {
     );
     await neighbor.leave();
     expect(await readdir(join(root, 'homes/dev'))).toEqual(['.git', 'notes']);
-    expect(existsSync(join(root, 'run'))).toBe(false);
+    expect(existsSync(join(root, '.corral'))).toBe(false);
   });
 
   it('has one disk limit for all of it, and a full disk ends no sandbox', async () => {
@@ -155,9 +165,36 @@ describe('commands that are root of such a sandbox', () => {
       cat /root/secret; echo new > /bin/new; echo new > /homes/dev/new; busybox chown 1005:1005 /homes/dev/new /bin/busybox
       busybox stat -c %U /homes/dev/new; busybox rm -r /app/src; busybox mv /homes /house; busybox ls / /house/dev
       cd /app; git status -s; busybox cat /etc/hostname`;
-    const folders = 'app bin dev etc house lib lib64 opt proc root run sys task tmp usr var workspace';
+    const folders = 'app bin dev etc house lib lib64 proc root sys task tmp usr var workspace';
     const words = `3 of root task /: ${folders} /house/dev: new notes D src/main.py ${inside.sandbox}`;
     expect((await said(inside, script)).split(/\s+/).join(' ')).toBe(words);
+    await inside.leave();
+  });
+
+  it('meet nothing of Corral’s in the folders that installers take, and can move, own and remove these', async () => {
+    const inside = await enter({ runAs: 'root' });
+    const script = `set -e; busybox mkdir -p /opt/app /run/app; echo x > /opt/app/f
+      busybox chown -R 8:8 /opt /run; busybox chmod -R u+rwX,go+rX /opt /run; busybox tar cf /tmp/all.tar /opt /run 2> /dev/null
+      busybox cp -a /opt /tmp/copy; busybox du -s /tmp/copy | busybox cut -f 1; busybox rm -rf /opt/* /run/*
+      busybox mv /opt /opt.old; busybox mv /run /run.old; busybox mkdir /opt /run; busybox ls -A /opt /run`;
+    expect(await said(inside, script)).toMatch(/^\d{1,2}\n\/opt:\n\n\/run:$/);
+    expect(await said(inside, 'echo heard')).toBe('heard');
+    await inside.leave();
+  });
+
+  it('can neither move nor change what their sandbox runs on, and walks of one file system stay out of it', async () => {
+    const inside = await enter({ runAs: 'root' });
+    const moves =
+      'cd /; busybox mv .corral x; for each in payload grader daemon; do busybox mv .corral/$each .corral/x; busybox rmdir .corral/$each; done';
+    expect(await said(inside, moves)).toMatch(/^(.*([Bb]usy|Read-only).*\n?){7}$/);
+    expect(await said(inside, 'busybox rm -rf /.corral 2> /dev/null; busybox ls -A /.corral')).toBe(
+      'daemon\ngrader\npayload',
+    );
+    expect(await said(inside, 'busybox find / -xdev | busybox grep corral')).toBe('/.corral');
+    const walk = 'busybox find /.corral -maxdepth 2 -not -path "*/payload/*" | busybox sort';
+    expect(await said(inside, walk)).toBe(
+      '/.corral\n/.corral/daemon\n/.corral/daemon/d.sock\n/.corral/grader\n/.corral/payload',
+    );
     await inside.leave();
   });
 
@@ -182,26 +219,24 @@ it('to change the owner or the mode of a file of the image does not copy it', as
 });
 
 describe('an image that is odd', () => {
-  it('whose files all belong to id 1000, or are open to all: the folders above Corral’s own are closed', async () => {
+  it('whose files all belong to id 1000, or are open to all: what sandboxd relies on is closed, and the rest is as in the image', async () => {
     const open = await taskRoot('open');
     execFileSync('chown', ['-R', '1000:1000', open]);
     for (const each of ['opt', 'run']) await mkdir(join(open, each));
     for (const each of ['', 'opt', 'run', 'etc']) await chmod(join(open, each), 0o777);
     const inside = await enter({}, open);
-    for (const each of ['/', '/etc', '/opt', '/run'])
-      expect(await said(inside, `echo > ${each}/x`), each).toContain('Permission denied');
-    expect(
-      await said(
-        inside,
-        'busybox mv /opt /opt2; busybox mv /opt/corral /opt/x; busybox mv /run/corral /run/x',
-      ),
-    ).toMatch(/^(.*(Permission denied|busy)\n?){3}$/);
-    expect(await said(inside, 'echo new > /bin/new; cat /bin/new')).toBe('new');
+    for (const each of ['/', '/etc', '/.corral', '/.corral/grader'])
+      expect(await said(inside, `echo > ${each}/x`), each).toMatch(/Permission denied|Read-only/);
+    const moves =
+      'cd /.corral; busybox mv /.corral /x; for each in payload grader daemon; do busybox mv $each x; done';
+    expect(await said(inside, moves)).toMatch(/^(.*(Permission denied|busy|Read-only).*\n?){4}$/);
+    const ofImage = 'for each in bin opt run; do echo new > /$each/new; busybox cat /$each/new; done';
+    expect(await said(inside, ofImage)).toBe('new\nnew\nnew');
     await inside.leave();
   });
 
   it.each([
-    ['/run', 'link'],
+    ['/sys', 'link'],
     ['/tmp', 'file'],
   ])('whose %s is a %s fails the start, and says why', async (place, kind) => {
     const odd = join(folder, `odd-${kind}`);

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { callId } from '#src/model/ids.ts';
+import { payloadMountPoint } from '#src/protocol/sandboxd/payload-layout.ts';
 import { endOfTar, tarHeader, tarPadding } from '#src/protocol/sandboxd/tar.ts';
 import {
   aBind,
@@ -43,7 +44,7 @@ describe('sandboxd in a root with nothing but busybox', () => {
     expect(await link.probe(target, 'whole', signal)).toMatchObject({ ok: true });
     expect(await link.probe(target, 'brief', signal)).toMatchObject({ ok: true });
     await link.bind(target, aBind(), signal);
-    const libraries = 'busybox find / -name "libc*" -not -path "/opt/*" -not -path "/proc/*" 2>/dev/null';
+    const libraries = 'busybox find / -name "libc*" -not -path "/.corral/*" -not -path "/proc/*" 2>/dev/null';
     const seen = aShellCall(`busybox id -u; ${libraries}; busybox mkdir -m 700 private`);
     const answer = await link.call(target, one, seen, 10_000, signal);
     expect(answer).toMatchObject({ ending: { exitCode: 0 }, stdout: { head: `${policyUid}\n` } });
@@ -153,7 +154,7 @@ describe('sandboxd that runs commands as itself by choice', () => {
 /** From outside: the process that was started through the payload's loader for this sandbox. */
 function daemonPid({ target }: TestSandboxd): number {
   const isDaemon = (pid: string) =>
-    readOrEmpty(`/proc/${pid}/cmdline`).startsWith('/opt/corral/lib/ld.so') &&
+    readOrEmpty(`/proc/${pid}/cmdline`).startsWith(`${payloadMountPoint}/lib/ld.so`) &&
     readOrEmpty(`/proc/${pid}/environ`).includes(`CORRAL_SANDBOX_ID=${target.sandbox}\0`);
   const pid = processIds().find(isDaemon);
   if (pid === undefined) throw new Error(`no process of sandbox ${target.sandbox}`);

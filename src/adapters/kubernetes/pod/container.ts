@@ -36,8 +36,8 @@ export function sandboxContainer(
     name: sandboxContainerName,
     image: imageOf(request.template),
     imagePullPolicy: settings.imagePullPolicy,
-    command: [...sandboxdArgv(places.payload)],
-    env: variables(request, network, users, settings),
+    command: [...sandboxdArgv(injected.payload)],
+    env: variables(request, network, users, { port: settings.port, payload: injected.payload }),
     ports: [{ name: 'sandboxd', containerPort: settings.port }],
     resources: resources(request.template, settings.sandboxd),
     securityContext: containerSecurity(users),
@@ -97,7 +97,7 @@ function variables(
   { sandbox, template, tokenSha256 }: CreateRequest,
   network: NetworkClass,
   users: Users,
-  { port }: Pick<PodSettings, 'port'>,
+  { port, payload }: { readonly port: number; readonly payload: string },
 ): V1EnvVar[] {
   return Object.entries({
     ...homeOf(users),
@@ -111,7 +111,8 @@ function variables(
     CORRAL_SHM_MIB: String(Math.ceil((template.shmBytes ?? usualShmBytes) / mebibyte)),
     // Also with ids of its own: the kernel counts much for whom the runtime is, too.
     CORRAL_SHARED_LIMITS: 'user',
-    CORRAL_PAYLOAD: places.payload,
+    CORRAL_PAYLOAD: payload,
+    CORRAL_GRADER_FOLDER: places.grader,
     ...foldersVariable(template),
     CORRAL_POLICY_UID: String(ids.policy),
     CORRAL_POLICY_GID: String(ids.policy),

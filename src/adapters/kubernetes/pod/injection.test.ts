@@ -18,6 +18,9 @@ describe('sandboxd comes into a sandbox', () => {
     expect(spec.initContainers).toEqual([]);
     expect(spec.volumes?.map(({ name }) => name)).toEqual(['workspace', 'tmp', 'grader']);
     expect(container.command?.[0]).toBe('/opt/corral/lib/ld.so');
+    const elsewhere = specWith({ kind: 'baked', folder: '/.corral/payload' }).container;
+    expect(elsewhere.command?.[0]).toBe('/.corral/payload/lib/ld.so');
+    expect(elsewhere.env).toContainEqual({ name: 'CORRAL_PAYLOAD', value: '/.corral/payload' });
   });
 
   it('as a volume of its image, read-only', () => {
@@ -28,7 +31,7 @@ describe('sandboxd comes into a sandbox', () => {
     });
     expect(container.volumeMounts).toContainEqual({
       name: 'corral',
-      mountPath: '/opt/corral',
+      mountPath: '/.corral/payload',
       readOnly: true,
     });
   });
@@ -44,7 +47,7 @@ describe('sandboxd comes into a sandbox', () => {
 
   it('and the file for its last words is where only the copier could make a mount point', () => {
     const { container } = specWith({ kind: 'init_container', image });
-    expect(container.terminationMessagePath).toBe('/opt/corral/closed/last-words');
+    expect(container.terminationMessagePath).toBe('/.corral/payload/closed/last-words');
     for (const kind of ['baked', 'image_volume'] as const) {
       expect(specWith({ kind, image }).container).not.toHaveProperty('terminationMessagePath');
     }

@@ -1,12 +1,13 @@
 import type { V1Container, V1Volume, V1VolumeMount } from '@kubernetes/client-node';
 import type { PodSettings } from '#src/model/cluster.ts';
 import type { Template } from '#src/model/environment.ts';
-import { payloadLayout, payloadNodeArgv } from '#src/protocol/sandboxd/payload-layout.ts';
+import { formerPlaces, payloadLayout, payloadNodeArgv } from '#src/protocol/sandboxd/payload-layout.ts';
 import { containerSecurity, type Users } from './users.ts';
 import { places } from './volumes.ts';
 
 /** What a pod has so that the payload is at its mount point when sandboxd starts. */
 export type Injected = {
+  readonly payload: string;
   readonly volumes: readonly V1Volume[];
   readonly mounts: readonly V1VolumeMount[];
   readonly initContainers: readonly V1Container[];
@@ -24,10 +25,17 @@ export function injectSandboxd(
 ): Injected {
   switch (sandboxd.kind) {
     case 'baked':
-      return { volumes: [], mounts: [], initContainers: [], lastWords: null };
+      return {
+        payload: sandboxd.folder ?? formerPlaces.payload,
+        volumes: [],
+        mounts: [],
+        initContainers: [],
+        lastWords: null,
+      };
     case 'image_volume': {
       const image = { reference: sandboxd.image, pullPolicy: imagePullPolicy };
       return {
+        payload: places.payload,
         volumes: [{ name: volumeName, image }],
         mounts: [readOnlyMount],
         initContainers: [],
@@ -36,6 +44,7 @@ export function injectSandboxd(
     }
     case 'init_container':
       return {
+        payload: places.payload,
         volumes: [{ name: volumeName, emptyDir: {} }],
         mounts: [readOnlyMount],
         initContainers: [copier(sandboxd.image, imagePullPolicy, users, memory.limitBytes)],

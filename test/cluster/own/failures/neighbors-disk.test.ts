@@ -10,7 +10,7 @@ import {
   podResources,
   startClusterFleetOfTest,
 } from '#test/support/cluster-fleet.ts';
-import { payloadNodeArgv } from '#src/protocol/sandboxd/payload-layout.ts';
+import { formerPlaces, payloadNodeArgv } from '#src/protocol/sandboxd/payload-layout.ts';
 import { clusterOfTest } from '#test/support/cluster.ts';
 import type { Answer } from '#test/support/faces.ts';
 import { rolloutsOf } from '#test/support/pod-rollouts.ts';
@@ -66,7 +66,7 @@ const write = 'echo ran >> log';
 /** Works for a while, and then writes what it is graded for. */
 const work = `for i in $(seq 100); do echo $i > progress; sleep 0.2; done; ${write}`;
 
-const inNode = (script: string) => `${payloadNodeArgv('/opt/corral').join(' ')} --eval '${script}'`;
+const inNode = (script: string) => `${payloadNodeArgv(formerPlaces.payload).join(' ')} --eval '${script}'`;
 /** As many files as there is room for: one may not be larger than the sandbox's disk. */
 const fill = (after = '') => `
   for (let at = 0, over = false; !over; at += 1) {

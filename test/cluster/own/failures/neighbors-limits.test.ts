@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { importImages } from '#infra/cluster/images/import.ts';
 import { buildImage } from '#infra/images/build.ts';
-import { payloadNodeArgv } from '#src/protocol/sandboxd/payload-layout.ts';
+import { formerPlaces, payloadNodeArgv } from '#src/protocol/sandboxd/payload-layout.ts';
 import {
   type ClusterFleetOfTest,
   podEnvironment,
@@ -31,7 +31,7 @@ afterAll(() => corral?.stop());
 
 const { call, grade, view } = rolloutsOf(() => corral, 'watching');
 
-const inNode = (script: string) => `${payloadNodeArgv('/opt/corral').join(' ')} --eval '${script}'`;
+const inNode = (script: string) => `${payloadNodeArgv(formerPlaces.payload).join(' ')} --eval '${script}'`;
 /** Takes each that is given back, such as what sandboxd tries with, and holds them while its call lasts. */
 const take = runsProgram(`
   long pause[2] = { 0, 10000000 };
