@@ -114,3 +114,13 @@ async function asCluster(text: string) {
     await rm(folder, { recursive: true });
   }
 }
+
+test.each([
+  [[], { kind: 'baked' }],
+  [['--set', 'sandboxd.folder=/.corral/payload'], { kind: 'baked', folder: '/.corral/payload' }],
+])('with %j, sandboxd is where the images have it', async (more, sandboxd) => {
+  const objects = await render('minimal', '--set', 'sandboxd.delivery=baked', ...more);
+  const { data } = oneOf(objects, 'ConfigMap', `${fleetOf.minimal}-cluster`);
+  const text = (data as Readonly<Record<string, string>>)['cluster.yaml'] ?? '';
+  expect(await asCluster(text)).toMatchObject({ sandboxd });
+});

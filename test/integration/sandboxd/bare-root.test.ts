@@ -60,7 +60,7 @@ describe('sandboxd in a root with nothing but busybox', () => {
     const action = { kind: 'builtin', tool: 'list_files', arguments: { path: '/' } } as const;
     const call = { digest: 'd', action, timeoutMs: 10_000, keepBytes: 10_000 };
     const listed = await link.call(target, callId('two'), call, 10_000, signal);
-    const folders = ['bin', 'dev', 'opt', 'proc', 'run', 'tmp', 'workspace'];
+    const folders = ['.corral', 'bin', 'dev', 'proc', 'tmp', 'workspace'];
     expect(listed).toMatchObject({ stdout: { head: folders.map((name) => `/${name}/\n`).join('') } });
   });
 
