@@ -60,6 +60,8 @@ export function preflight(connection: Connection, plan: PreflightPlan): Promise<
       const seen = await checkEnvironment({ client, environment: name, job, harmless }, tried, run);
       checks.push(...seen);
       if (seen.some(couldNotStart)) continue;
+      if (written === undefined && plan.rows.given === null)
+        checks.push(madeUpRow(name, plan.environmentsDir));
       played.push(name);
       const item = tried[0]?.item ?? {};
       const rolloutId = `${run}-${name}-writable`;
@@ -105,6 +107,12 @@ async function namesItsImage(environment: string, rows: readonly Row[], folder: 
   if (template === undefined || !isOpenTemplate(template)) return true;
   const { field } = template.image;
   return rows.every(({ item }) => item[field] !== undefined);
+}
+
+/** Without the environment's file its rows are unknown, and a made-up row may lack what the environment needs. */
+function madeUpRow(environment: string, folder: string): Check {
+  const detail = `made up, because ${folder} has no valid file of this environment; next: name its folder with --environments, or rows with --items`;
+  return { environment, what: 'a row', ok: true, detail, tookMs: 0 };
 }
 
 /** No fault among others; who asked for just this one must not take it for tried. */

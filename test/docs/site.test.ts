@@ -65,6 +65,9 @@ const shown = [
   'clients/python',
   'clients/python-api',
   'demo',
+  'operators',
+  'nodes',
+  'dashboards',
   'runbooks/SandboxesLost',
 ];
 const views: readonly View[] = [
