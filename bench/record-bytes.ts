@@ -119,8 +119,7 @@ async function play(state: FleetState, index: number): Promise<RolloutRecord['ke
       durationMs: 100,
       waitedMs: 0,
       outputBytes,
-      answer: null,
-      inJournal: true,
+      isAnswered: true,
       taint: null,
     });
   }

@@ -108,7 +108,7 @@ type Answer = Awaited<ReturnType<Straight['run']>>;
 function confirmed(straight: Straight, target: Target, answer: Answer): void {
   if (answer.ending.kind !== 'exited' || answer.ending.exitCode !== 0)
     throw new Error(JSON.stringify(answer));
-  straight.confirm(target, answer);
+  straight.settled(target, answer);
 }
 
 function ownQuery(path: string): (query: string) => Promise<unknown> {

@@ -44,7 +44,7 @@ class Sandbox {
 
   async #settled(run: (id: string) => Promise<CallAnswer>): Promise<string> {
     const answer = await run(`call-${(this.#calls += 1)}`);
-    this.#straight.confirm(this.#target, answer);
+    this.#straight.settled(this.#target, answer);
     const { ending, stdout, stderr } = answer;
     if (ending.kind !== 'exited' || ending.exitCode !== 0)
       throw new Error(`a call ended with ${JSON.stringify(ending)}: ${stderr.head}`);

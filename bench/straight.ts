@@ -1,10 +1,8 @@
 import { createSandboxdHttpLink } from '#src/adapters/sandboxd-http/link.ts';
-import { Confirmations } from '#src/calls/confirmations.ts';
 import { bootId, callId, rolloutId, runId, sandboxId, type SandboxId, tenantId } from '#src/model/ids.ts';
 import type { SandboxAddress } from '#src/model/rollout.ts';
 import type { Template } from '#src/model/environment.ts';
 import type { SandboxTarget } from '#src/ports/sandbox-link.ts';
-import { systemClock } from '#src/platform/clock.ts';
 import { tokenSha256 } from '#src/platform/tokens.ts';
 import { type CallAnswer, type CallRequest, protocolVersion } from '#src/protocol/sandboxd/wire.ts';
 import { startNodeProcess, testTemplate } from '#test/support/sandboxes.ts';
@@ -27,8 +25,8 @@ export type Straight = AsyncDisposable & {
   bind(target: SandboxTarget): Promise<void>;
   exec(target: SandboxTarget, call: string, command: string): Promise<CallAnswer>;
   run(target: SandboxTarget, call: string, action: CallRequest['action']): Promise<CallAnswer>;
-  /** As the gateway does: gathered and not waited for. */
-  confirm(target: SandboxTarget, answer: CallAnswer): void;
+  /** As the gateway does: with the next request. */
+  settled(target: SandboxTarget, answer: CallAnswer): void;
   destroy(target: SandboxTarget): Promise<void>;
 };
 
@@ -38,7 +36,6 @@ const keepBytes = 65_536;
 export async function startStraight(data: Template['data'] = []): Promise<Straight> {
   const node = await startNodeProcess();
   const link = createSandboxdHttpLink({ tokenOf: () => token, connectTimeoutMs: 10_000 });
-  const confirmations = new Confirmations({ link, clock: systemClock, onTrouble: () => {} });
   const template = testTemplate({
     data,
     memory: { requestBytes: 256 * mebibyte, limitBytes: 512 * mebibyte },
@@ -84,10 +81,9 @@ export async function startStraight(data: Template['data'] = []): Promise<Straig
     },
     exec: (target, call, command) => run(target, call, { kind: 'exec', argv: ['sh', '-c', command] }),
     run,
-    confirm: (target, answer) => confirmations.add(target, callId(answer.callId), answer),
+    settled: (target, answer) => link.settled(target, [callId(answer.callId)]),
     destroy: (target) => node.provider.destroy(target.sandbox),
     [Symbol.asyncDispose]: async () => {
-      await confirmations.close();
       await link.close();
       await addresses.close();
       await node.stop();

@@ -25,7 +25,7 @@ export const toolCall: Benchmark = {
     await straight.bind(target);
     const through = (call: string) => bench.call('bench-rollout', call, command);
     const direct = async (call: string) => {
-      straight.confirm(target, await straight.exec(target, call, command));
+      straight.settled(target, await straight.exec(target, call, command));
     };
     return [await oneAfterAnother(through, direct, say), await manyAtOnce(through, direct, say)];
   },

@@ -202,7 +202,7 @@ const answered = {
   durationMs: 100,
   waitedMs: 0,
   outputBytes: 1_000,
-  answer: JSON.stringify({ output: 'y'.repeat(1_000) }),
+  isAnswered: true,
   taint: null,
   broken: null,
 } as const;

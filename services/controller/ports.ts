@@ -29,10 +29,7 @@ export type ControllerPorts = {
   readonly claims: Pick<ClaimStore, 'find'>;
   readonly environments: EnvironmentStore;
   readonly provider: SandboxProvider;
-  readonly link: Pick<
-    SandboxLink,
-    'identity' | 'prepare' | 'probe' | 'attach' | 'confirm' | 'settled' | 'onUnsettled'
-  >;
+  readonly link: Pick<SandboxLink, 'identity' | 'prepare' | 'probe' | 'attach' | 'settled' | 'onUnsettled'>;
   readonly queue: Pick<LaunchQueue, 'add' | 'addMissing' | 'work'>;
   readonly tokens: SandboxTokens;
   readonly clock: Clock;

@@ -3,7 +3,6 @@ import { attachToCall, recordedCall } from '#src/calls/attach.ts';
 import type { CallResult } from '#src/calls/work.ts';
 import { answerUnsettled } from '#src/calls/tell-settled.ts';
 import { DependencyProbes } from '#src/calls/probe-dependencies.ts';
-import { Confirmations } from '#src/calls/confirmations.ts';
 import { SetupRoom } from '#src/calls/setup-copy.ts';
 import { RolloutCache } from '#src/claiming/resolve-rollout.ts';
 import { SandboxPreparation, type SetupOf } from '#src/claiming/prepare-sandbox.ts';
@@ -99,11 +98,9 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
   const ongoingCalls = new Ongoing<CallResult>(clock);
   const ongoingGrades = new Ongoing<Grade>(clock);
   const probes = new DependencyProbes({ dependencies, probe: world.probe, clock, onTrouble });
-  const confirmations = new Confirmations({ link, clock, onTrouble });
   answerUnsettled({ calls, link, onTrouble });
   const stopping = new AbortController();
-  const older = { isHere: true };
-  const contact = keepContact({ lifecycle, clock, onTrouble, older }, stopping.signal);
+  const contact = keepContact({ lifecycle, clock, onTrouble }, stopping.signal);
 
   const environments = new PinnedEnvironments(catalog, claims, published);
   const rolloutCache = new RolloutCache();
@@ -133,8 +130,6 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
     ongoing: ongoingCalls,
     followBudget: new FollowBudget(clock),
     stdinPlaces: new StdinPlaces(clock),
-    confirmations,
-    storesAnswers: () => older.isHere,
     setupRoom: new SetupRoom(setupCopyBytes),
     dependencies,
     probes,
@@ -211,7 +206,7 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
     load: () => ({ waiting: room.size, calls: ongoingCalls.size, grades: ongoingGrades.size }),
     close: async () => {
       await Promise.all([ongoingCalls.idle(), ongoingGrades.idle()]);
-      await Promise.all([confirmations.close(), probes.close()]);
+      await probes.close();
       stopping.abort();
       await contact;
       await room.close();
@@ -245,21 +240,14 @@ function counted(judge: Judge, work: WorkMetrics): Judge {
 /** A fifth of the silence that fleet state takes for an outage: one word may be late or lost. */
 const contactMs = 1_000;
 
-type ContactDeps = Pick<GatewayWorld, 'lifecycle' | 'clock' | 'onTrouble'> & {
-  /** Whether gateways of the previous release may answer repeats. */
-  readonly older: { isHere: boolean };
-};
+type ContactDeps = Pick<GatewayWorld, 'lifecycle' | 'clock' | 'onTrouble'>;
 
 /** Says that callers can be heard. Nothing is told of one that fails: whoever needs fleet state tells of it. */
-function keepContact(
-  { lifecycle, clock, onTrouble, older }: ContactDeps,
-  signal: AbortSignal,
-): Promise<void> {
+function keepContact({ lifecycle, clock, onTrouble }: ContactDeps, signal: AbortSignal): Promise<void> {
   let heardAtMs = clock.monotonicMs();
   return every({ intervalMs: contactMs, clock, signal, onError: onTrouble }, async () => {
     await lifecycle.keepContact(clock.monotonicMs() - heardAtMs);
     heardAtMs = clock.monotonicMs();
-    older.isHere = await lifecycle.mayOlderAnswer();
   }).done;
 }
 

@@ -91,32 +91,11 @@ async function admit(
   if (reply.kind === 'barred') throw refusal(reply.code, reply.rollout, reply.admitted);
   if (reply.kind !== 'dispatch') return reply.kind === 'not_active' ? null : reply;
   if (reply.activated) tellObtained(deps.work, reply.rollout, occupied);
-  await requireStdin(deps, work, sender, reply.rollout);
   return { ...reply, sender };
 }
 
 /** Unique among the tries of one call. */
 const senderChars = 8;
-
-/**
- * A sandboxd of before ends a stdin that is to stay open, and the result would be scored as the policy's. What the sandbox said at its
- * bind counts: what it says once the policy has run may be the policy's word.
- */
-async function requireStdin(
-  deps: AdmissionDeps,
-  work: ToAdmit,
-  sender: string,
-  { epoch, stdinEndsIn }: RolloutRecord,
-): Promise<void> {
-  const { todo } = work;
-  if (todo?.kind !== 'run' || todo.request.action.kind !== 'exec') return;
-  if (todo.request.action.openStdin !== true || stdinEndsIn === null || stdinEndsIn !== epoch?.boot) return;
-  await removeSender(deps, work, sender);
-  throw sandboxdUnreachable(
-    'the sandbox was started by a release that cannot keep stdin open, so the command was not sent; open another rollout',
-    { retry: 'no' },
-  );
-}
 
 /** If Redis removed the id and its reply was lost, the second time changes nothing. */
 export function removeSender(

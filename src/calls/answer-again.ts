@@ -17,8 +17,7 @@ export type AnswerAgainDeps = ExchangeDeps & { readonly link: Pick<SandboxLink, 
 type Settled = { readonly summary: CallSummary; readonly repeated: Repeated };
 
 /**
- * The result of a settled call. If fleet state does not have its answer, the journal of the sandbox in which it ran does. The record gives
- * the outcome, and the journal what was printed. Throws `sandboxd_unreachable` if the sandbox does not respond; a later repeat may succeed.
+ * The result of a settled call. The record gives the outcome, and the journal of the sandbox in which it ran what was printed. Throws `sandboxd_unreachable` if the sandbox does not respond; a later repeat may succeed.
  */
 export async function answerAgain(
   deps: AnswerAgainDeps,
@@ -41,9 +40,10 @@ export async function settleRefused(
   // The arguments of a rollout that ended long ago are not kept.
   if (settled.digest !== '' && settled.digest !== work.digest) throw callConflict(work.call);
   // The same arguments are refused for the same reason, which its record does not have.
-  if (settled.repeated.kind === 'ran_nothing' && settled.summary.code === result.code)
-    return { ...result, waitedMs: settled.summary.waitedMs, replayed: true };
-  return answerAgain(deps, work, settled, !settled.first);
+  const { first, summary, repeated } = settled;
+  if (first || (repeated.kind === 'ran_nothing' && summary.code === result.code))
+    return { ...result, waitedMs: summary.waitedMs, replayed: !first };
+  return answerAgain(deps, work, settled);
 }
 
 function runningOf(

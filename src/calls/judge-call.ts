@@ -25,8 +25,6 @@ export type Judged = {
   readonly settlement: Settlement;
   /** Null where the answer is no answer: an infrastructure failure. */
   readonly result: Result | null;
-  /** Its sandbox keeps the answer, and fleet state does not. */
-  readonly inJournal?: boolean;
   /** What probes said of a call that reported a failed backend; absent: it reported none. */
   readonly backend?: BackendWord;
 };
@@ -247,7 +245,7 @@ export function settlementOf({ key, call, digest, tool, environment }: Settling,
     exitCode: null,
     durationMs: null,
     outputBytes: 0,
-    answer: null,
+    isAnswered: false,
     taint: null,
   };
   const { idleMs } = environment.limits;
@@ -308,6 +306,7 @@ export function withoutRun(
 }
 
 /** How such a call settles: with its result, and nothing of a run. */
-export function refusedSettlement(work: Tracked, { outcome, code }: Result): Settlement {
-  return settlementOf(work, { outcome, code, admitted: 'no', durationMs: 0 });
+export function refusedSettlement(work: Tracked, { outcome, code, output }: Result): Settlement {
+  const settlement = settlementOf(work, { outcome, code, admitted: 'no', durationMs: 0 });
+  return code === 'bad_arguments' || code === 'unknown_tool' ? { ...settlement, text: output } : settlement;
 }

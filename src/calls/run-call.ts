@@ -1,7 +1,7 @@
 import { refusal } from '../claiming/refusal.ts';
 import { hasIdsApart, targetOf } from '../claiming/target.ts';
 import type { Timings } from '../model/timings.ts';
-import type { CallSummary, RolloutRecord } from '../ports/fleet/records.ts';
+import type { CallSummary } from '../ports/fleet/records.ts';
 import type { SandboxLink } from '../ports/sandbox-link.ts';
 import { type AdmissionDeps, admitOrObtain, type AdmittedCall, removeSender } from './admission.ts';
 import {
@@ -30,7 +30,6 @@ import type { RolloutEvent } from '../ports/event-log.ts';
 import { Failure, sandboxdUnreachable } from '../failure/failure.ts';
 import type { WorkMetrics } from '../ports/gateway-metrics.ts';
 import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
-import type { Confirmations } from './confirmations.ts';
 import { exchange } from './exchange.ts';
 import { keepCallText } from './keep-call-text.ts';
 import { type HeedDeps, type Heeded, heedDependency } from './heed-dependency.ts';
@@ -47,11 +46,8 @@ export type CarryOutDeps = HeedDeps &
     readonly probes: Pick<DependencyProbes, 'during'>;
     readonly calls: Pick<CallStore, 'unsent'>;
     readonly ongoing: Ongoing<CallResult>;
-    readonly confirmations: Pick<Confirmations, 'add'>;
     readonly work: Pick<WorkMetrics, 'callAnswered'>;
     readonly timings: Pick<Timings, 'settleGraceMs'>;
-    /** Whether fleet state must have answers, too, because gateways of the previous release look for them nowhere else. */
-    readonly storesAnswers: () => boolean;
   };
 
 export type RunCallDeps = AdmissionDeps &
@@ -101,7 +97,6 @@ async function admitAndSend(
   const admitted = await admitOrObtain(deps, work, work.todo.request.timeoutMs, deadline);
   const waitedMs = Math.round(deps.clock.monotonicMs() - startedMs);
   switch (admitted.kind) {
-    case 'settled':
     case 'in_journal':
     case 'ran_nothing':
     case 'output_gone':
@@ -266,30 +261,18 @@ async function settleAnswer(
   beganMs: number,
 ): Promise<CallResult> {
   const { work, rollout, waitedMs } = running;
-  const isKept = answer.settled !== undefined && !deps.storesAnswers();
-  const judged = { ...judgeAnswer(running, answer, backend), inJournal: isKept };
+  const judged = judgeAnswer(running, answer, backend);
   const settled = await settle(deps, work, judged, waitedMs, rollout);
   if (settled.first && running.sender !== null) tellParts(deps, running, answer, beganMs);
   // What tainted stays in the journal: should Redis forget the taint, whoever asks for the answer judges it again.
-  if (judged.result !== null) tellSandbox(deps, rollout, runs, answer);
+  if (judged.result !== null) deps.link.settled(targetOf(rollout), runs);
   if (settled.first && judged.result !== null) return { ...judged.result, waitedMs, replayed: false };
   if (settled.repeated.kind === 'in_journal')
     return { ...wordedAgain(running, settled.summary, answer), replayed: true };
-  // If another process stored it first, fleet state may already have dropped it for newer answers. This process still has it.
+  // If another process settled it first, its rollout may be over by now. This process has the answer.
   if (settled.repeated.kind === 'answer_expired' && judged.result !== null)
     return { ...judged.result, waitedMs, replayed: true };
   return answerAgain(deps, work, settled, !settled.first);
-}
-
-function tellSandbox(
-  { link, confirmations }: Pick<CarryOutDeps, 'link' | 'confirmations'>,
-  rollout: RolloutRecord,
-  runs: readonly CallId[],
-  answer: CallAnswer,
-): void {
-  const target = targetOf(rollout);
-  if (answer.settled !== undefined) return link.settled(target, runs);
-  for (const run of runs) confirmations.add(target, run, answer);
 }
 
 /** Of a call that was only attached to nobody here knows how long it took. */

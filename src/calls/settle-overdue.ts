@@ -26,7 +26,7 @@ import { believedStep } from './next-step.ts';
 export type OverdueTools = Omit<SettlingDeps & AskProbesDeps, 'calls'> & {
   readonly calls: Pick<CallStore, 'overdue' | 'withdraw' | 'settle' | 'lookup'>;
   readonly lifecycle: Pick<LifecycleStore, 'lose'>;
-  readonly link: Pick<SandboxLink, 'attach' | 'confirm' | 'settled'>;
+  readonly link: Pick<SandboxLink, 'attach' | 'settled'>;
   readonly environments: Pick<EnvironmentStore, 'load'>;
   readonly timings: Pick<Timings, 'overdueCallMs' | 'overdueAgainMs'>;
   readonly log: Log;
@@ -37,7 +37,6 @@ export type OverdueEnd = 'settled' | 'withdrawn' | 'lost' | 'left';
 
 /** Of one pass; the calls of a gateway that was killed, in a few of them. */
 const limit = 32;
-const confirmMs = 5_000;
 
 /**
  * Calls whose gateway died after it had sent them, and that nobody sent again, hold their rollout: it cannot be graded and
@@ -182,9 +181,7 @@ async function settleAnswered(
 ): Promise<OverdueEnd> {
   const judged = judgeAnswer({ work, rollout: overdue.rollout }, answer, backend);
   const end = await settleAs(tools, overdue, work, judged);
-  if (judged.result === null) return end;
-  if (answer.settled === undefined) await confirm(tools, overdue.rollout, runs);
-  else tools.link.settled(targetOf(overdue.rollout), runs);
+  if (judged.result !== null) tools.link.settled(targetOf(overdue.rollout), runs);
   return end;
 }
 
@@ -196,17 +193,6 @@ async function settleAs(
 ): Promise<OverdueEnd> {
   await settle(tools, work, judged, 0, rollout);
   return 'settled';
-}
-
-/** For a sandboxd of the previous release; one that is lost is freed with its sandbox. */
-async function confirm(
-  { link }: OverdueTools,
-  rollout: RolloutRecord,
-  runs: readonly CallId[],
-): Promise<void> {
-  await link.confirm(targetOf(rollout), runs, AbortSignal.timeout(confirmMs)).catch((thrown: unknown) => {
-    if (!(thrown instanceof LinkError)) throw thrown;
-  });
 }
 
 /** What a sandbox's journal says of a call. `silent`: nobody answered in time. */

@@ -8,7 +8,7 @@ import type { CallSummary, RolloutRecord } from '../ports/fleet/records.ts';
 import { keepsCalls } from '../model/grader-leaves.ts';
 import { type CallTexts, keepCallText } from './keep-call-text.ts';
 import { keptOutput } from './kept-texts.ts';
-import type { CallResult, StoredResult, Tracked } from './work.ts';
+import type { CallResult, Tracked } from './work.ts';
 import { outputGone, refusedAgain } from './word-again.ts';
 import { type Judged, brokenWhileRunning } from './judge-call.ts';
 import { blameOf } from '../failure/codes.ts';
@@ -21,7 +21,7 @@ export type SettlingDeps = RetryDeps & {
 };
 
 /**
- * Stored before it is sent, but for what its sandbox keeps. The first to store it also writes the event. What a taint ends with it, the verdict and the other
+ * How the call ended is stored before its answer is sent. The first to store it also writes the event. What a taint ends with it, the verdict and the other
  * calls in flight, the store of the wiring writes down behind `settle`: `recordTaints` in lifecycle/record-ends.ts.
  */
 export async function settle(
@@ -31,12 +31,16 @@ export async function settle(
   waitedMs: number,
   rollout: RolloutRecord | null = null,
 ): Promise<SettleReply> {
-  const { result, inJournal = false } = judged;
-  const answer = result === null || inJournal ? null : JSON.stringify({ ...result, waitedMs });
+  const isAnswered = judged.result !== null;
   const ranIn = rollout?.epoch?.sandbox;
-  const known = { waitedMs, answer, keyId: work.keyId, ...(ranIn && { ranIn }), ...textsOf(work, judged) };
-  const kept = result !== null && inJournal ? ({ inJournal } as const) : {};
-  const settlement: Settlement = { ...judged.settlement, ...known, ...kept };
+  const known = {
+    waitedMs,
+    isAnswered,
+    keyId: work.keyId,
+    ...(ranIn && { ranIn }),
+    ...textsOf(work, judged),
+  };
+  const settlement: Settlement = { ...judged.settlement, ...known };
   const reply = await retrying(deps, retryPolicies.storedAnswer, () => deps.calls.settle(settlement));
   if (reply.first) {
     deps.record(settledEvent(work, reply.summary, { rollout, settlement, judged }, deps.clock.nowMs()));
@@ -57,18 +61,20 @@ function textsOf(
 /** What a settled call gives without its sandbox. Fleet state decides what that is, and this words it. */
 export function answerFrom(work: Tracked, { summary, repeated }: Known, replayed = true): CallResult {
   switch (repeated.kind) {
-    case 'settled':
-      return { ...(JSON.parse(repeated.answer) as StoredResult), replayed };
     case 'broken': {
       const result = brokenWhileRunning(work, repeated.rollout.broken ?? unsaid);
       return { ...result, waitedMs: summary.waitedMs, replayed };
     }
     case 'ran_nothing':
-      return { ...refusedAgain(work, summary, repeated.rollout.broken ?? unsaid), replayed };
+      return {
+        ...refusedAgain(work, summary, { reason: repeated.rollout.broken ?? unsaid, text: repeated.text }),
+        replayed,
+      };
     case 'output_gone':
       return { ...outputGone(work, summary), replayed };
     case 'barred':
       throw withoutOutcome(repeated, summary);
+    case 'brought':
     case 'answer_expired':
       throw answerExpired(summary);
   }

@@ -26,6 +26,6 @@ async function tell(
   for (const call of asked.filter(isIdText).map(callId)) {
     const known = await calls.lookup(owner, call);
     const kind = known?.repeated?.kind;
-    if (kind === 'settled' || kind === 'in_journal' || kind === 'ran_nothing') link.settled(target, [call]);
+    if (kind === 'in_journal' || kind === 'ran_nothing') link.settled(target, [call]);
   }
 }

@@ -14,7 +14,6 @@ import {
   refusedResult,
   refusedSettlement,
 } from './judge-call.ts';
-import { fillText } from '../tools/render-output.ts';
 import { trackedCall } from './plan-call.ts';
 import type { Running } from './work.ts';
 import { refusedAgain, wordedAgain } from './word-again.ts';
@@ -111,21 +110,19 @@ test('a release words an answer as the previous release, so a repeat reads the s
 
 test('a call that ran nothing is answered again by its record', () => {
   const { work } = runningWith(1_024);
-  const unknown = fillText(work.environment.texts.unknownTool, {
-    tool: work.tool,
-    tools: Object.keys(work.environment.tools).join(', '),
-  });
   const results = [
     refusedResult(work, 'budget_spent'),
     refusedResult(work, 'time_spent'),
     refusedResult(work, 'too_many_at_once'),
-    refusedResult(work, 'unknown_tool', unknown),
+    refusedResult(work, 'unknown_tool', 'no such tool'),
     brokenResult(work, 'out of memory'),
   ];
   const settled = results.map((result) => ({ result, settlement: refusedSettlement(work, result) }));
-  for (const { result, settlement } of [...settled, cancelledUnbegun(work)])
-    expect(refusedAgain(work, settledAs({ work }, settlement), 'out of memory')).toEqual({
+  for (const { result, settlement } of [...settled, cancelledUnbegun(work)]) {
+    const known = { reason: 'out of memory', text: settlement.text ?? null };
+    expect(refusedAgain(work, settledAs({ work }, settlement), known)).toEqual({
       ...result,
       waitedMs: 7,
     });
+  }
 });

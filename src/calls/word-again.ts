@@ -1,7 +1,6 @@
 import type { CallSummary } from '../ports/fleet/records.ts';
 import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
 import { modelFailureCodes } from '../model/outcome.ts';
-import { fillText } from '../tools/render-output.ts';
 import { brokenResult, isLate, refusedResult, type Result, resultOf, withoutRun } from './judge-call.ts';
 import type { Running, StoredResult, Tracked } from './work.ts';
 
@@ -25,22 +24,20 @@ function recordedEnd({ outcome, code, exitCode, durationMs }: CallSummary): Part
   return { outcome, code, timedOut: outcome === 'timed_out', ...(exitCode !== null && { exitCode }) };
 }
 
-/** The answer to a repeat of a call that ran nothing. `reason`: why the sandbox is broken, if it is. */
-export function refusedAgain(work: Tracked, summary: CallSummary, reason: string): StoredResult {
-  return { ...withoutItsRun(work, summary, reason), waitedMs: summary.waitedMs };
+type Known = { readonly reason: string; readonly text: string | null };
+
+/** The answer to a repeat of a call that ran nothing. `reason`: why the sandbox is broken, if it is. `text`: what a refusal said. */
+export function refusedAgain(work: Tracked, summary: CallSummary, known: Known): StoredResult {
+  return { ...withoutItsRun(work, summary, known), waitedMs: summary.waitedMs };
 }
 
-function withoutItsRun(work: Tracked, { outcome, code }: CallSummary, reason: string): Result {
-  const { texts, tools } = work.environment;
+function withoutItsRun(work: Tracked, { outcome, code }: CallSummary, { reason, text }: Known): Result {
   if (code === 'sandbox_broken') return brokenResult(work, reason);
   const known = modelFailureCodes.find((one) => one === code);
   if (outcome === 'cancelled' || known === undefined)
-    return withoutRun(work, 'cancelled', null, texts.cancelled);
-  if (known === 'bad_arguments')
-    return refusedResult(work, known, fillText(texts.badArguments, { reason: 'they were refused' }));
-  const asked = { tool: work.tool, tools: Object.keys(tools).join(', ') };
-  if (known === 'unknown_tool') return refusedResult(work, known, fillText(texts.unknownTool, asked));
-  return refusedResult(work, known);
+    return withoutRun(work, 'cancelled', null, work.environment.texts.cancelled);
+  const isWrong = known === 'bad_arguments' || known === 'unknown_tool';
+  return refusedResult(work, known, text ?? (isWrong ? `Error: ${known}` : undefined));
 }
 
 /** The answer to a repeat of a call whose output went down with the sandbox that its policy broke. */

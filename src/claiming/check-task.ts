@@ -1,14 +1,12 @@
 import { lackingAmounts } from '../environments/amount-kinds.ts';
-import { chooseForGrader } from '../environments/choose-template.ts';
 import { decideAmounts } from '../environments/demanded-amounts.ts';
 import { raiseAmounts } from '../environments/raise-amounts.ts';
-import { Failure } from '../failure/failure.ts';
 import { refuseUnmet, requirementsUnmet } from '../failure/requirements-unmet.ts';
 import type { Environment, TemplateBody } from '../model/environment.ts';
 import type { Item } from '../model/grader.ts';
 import type { TenantId } from '../model/ids.ts';
 import type { Requirements } from '../model/requirements.ts';
-import type { ClaimRequest, ClaimStore } from '../ports/fleet/claims.ts';
+import type { ClaimRequest } from '../ports/fleet/claims.ts';
 import type { ControlStore } from '../ports/fleet/controls.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import { demandedAmounts } from './kept-demands.ts';
@@ -31,28 +29,6 @@ export async function checkTask(
   const standing = await controls.standing({ tenant, version: environment.version, task });
   if (standing?.standing === 'refused')
     throw requirementsUnmet([verifierFails(environment, standing.reason ?? '')]);
-}
-
-/**
- * Any gateway may grade a rollout, and a grader elsewhere gets what its task demands. Throws `state_unavailable` while a gateway is
- * here that would give it less.
- */
-export async function checkGateways(
-  { claims }: { readonly claims: Pick<ClaimStore, 'olderGateways'> },
-  environment: Environment,
-  item: Item | null,
-  { needs }: Pick<ClaimRequest, 'needs'>,
-): Promise<void> {
-  const forGrader = chooseForGrader(environment, item, demandedAmounts(needs));
-  if (forGrader?.choice?.amounts === undefined) return;
-  const older = await claims.olderGateways();
-  if (older === 0) return;
-  throw new Failure(
-    'state_unavailable',
-    `${older} gateways of the previous release are still here, and would grade this task with less than it demands; ` +
-      'try again when the upgrade is over',
-    { evidence: { older_gateways: older } },
-  );
 }
 
 /**

@@ -51,7 +51,7 @@ type Prepared =
 type Found = {
   readonly missing: readonly string[];
   readonly unmet: Failure | null;
-  readonly lasting: Pick<ActivationStamp, 'endsStdin' | 'idsApart'>;
+  readonly lasting: Pick<ActivationStamp, 'idsApart'>;
 };
 
 /** What `setup` runs for a rollout; pure, from the environment and the rollout's dataset row. */
@@ -119,7 +119,7 @@ export class SandboxPreparation {
     } catch (thrown) {
       const failure = thrown instanceof LinkError ? sandboxRefused(thrown) : asFailure(thrown);
       if (failure.blame === 'caller') throw failure;
-      const another = !refusesUs(thrown) || knowsNoChecks(thrown, steps);
+      const another = !refusesUs(thrown);
       return { kind: 'refused', failure, another, alike: thrown instanceof SetupFailed && thrown.alike };
     }
     const prepared = accepted(rollout, target, found.lasting);
@@ -177,10 +177,7 @@ export class SandboxPreparation {
     const { missing = [], lacks } = bound;
     const [first, ...others] = lacks === undefined ? [] : unmetInSandbox(environment, needs, lacks);
     const unmet = first === undefined ? null : requirementsUnmet([first, ...others]);
-    const lasting = {
-      ...(bound.keepsStdin !== true && { endsStdin: true }),
-      ...(bound.isolation === 'two-user' && { idsApart: true }),
-    };
+    const lasting = bound.isolation === 'two-user' ? { idsApart: true } : {};
     return { missing, unmet, lasting };
   }
 
@@ -219,10 +216,17 @@ export async function bindSandbox(
   const bind: Attempt<BindReply> = ({ remainingMs }) =>
     deps.link.bind(target, request, AbortSignal.timeout(Math.max(1, remainingMs)));
   try {
-    return await retrying(deps, retryPolicies.bind, bind, { hurry: woken.signal });
+    return recent(await retrying(deps, retryPolicies.bind, bind, { hurry: woken.signal }));
   } finally {
     stopListening();
   }
+}
+
+/** Of a release that is no longer supported, it keeps answers until a gateway confirms them, and none does. */
+function recent(bound: BindReply): BindReply {
+  if (bound.keepsStdin === true) return bound;
+  const message = 'its sandboxd is of a release before the previous one';
+  throw new LinkError({ kind: 'refused', status: 400, code: 'protocol_mismatch', message });
 }
 
 /** With what the sandbox will tell of its rollout when nobody else knows it any more. */
@@ -244,15 +248,6 @@ function refusesUs(thrown: unknown): boolean {
   if (!(thrown instanceof LinkError) || thrown.trouble.kind !== 'refused') return false;
   const { status, code } = thrown.trouble;
   return status === 401 || (status === 400 && code !== 'protocol_mismatch');
-}
-
-/** A sandboxd of before takes no query and opens no terminal; one that is started now does. */
-function knowsNoChecks(thrown: unknown, steps: readonly CallRequest[]): boolean {
-  if (!(thrown instanceof LinkError) || thrown.trouble.kind !== 'refused') return false;
-  return (
-    thrown.trouble.status === 400 &&
-    steps.some(({ action: { kind } }) => kind === 'query' || kind === 'builtin')
-  );
 }
 
 function sandboxRefused(error: LinkError): Failure {

@@ -62,7 +62,7 @@ const replay = (...steps: readonly FakeStep[]) => replayIn(new FakeSetupStore(st
 test('each step runs under its own id, in order, and makes room for the next', async () => {
   await replay(ran('s1'), uploaded('\u0000bytes'), ran('s2'));
   expect(link.ran).toEqual(['s1', 's2']);
-  expect(link.confirmed).toEqual([['s1'], ['s2']]);
+  expect(link.told).toEqual(['s1', 's2']);
   const [bytes] = await Array.fromAsync(await link.getFile(target, { ...place, mostBytes: 100 }));
   expect(Buffer.from(bytes ?? []).toString()).toBe('\u0000bytes');
 });
@@ -96,7 +96,6 @@ const reset = { kind: 'maybe_sent', detail: 'reset' } as const;
 
 test('a connection that breaks off is tried again, and each step runs once', async () => {
   link.behaviour = ({ digest }) => {
-    link.failNext('confirm', reset);
     if (digest === 's1') link.failNext('call', reset);
     return answering({ stdout: digest });
   };

@@ -70,7 +70,7 @@ const another = 'another end';
 
 export type ReplayDeps = {
   readonly setups: SetupStore;
-  readonly link: Pick<SandboxLink, 'call' | 'putFile' | 'confirm' | 'settled'>;
+  readonly link: Pick<SandboxLink, 'call' | 'putFile' | 'settled'>;
   readonly wakes: Pick<Wakes, 'on'>;
   readonly clock: Clock;
 };
@@ -85,7 +85,6 @@ const killGraceMs = 10_000;
 /** One held request, and for its answer beyond that. */
 const longestPollMs = 30_000;
 const answerGraceMs = 10_000;
-const confirmMs = 5_000;
 
 /**
  * Replays what the sandbox of this generation lacks. A sandbox in which that does not come to an end as before, in time, loses the rollout.
@@ -102,7 +101,8 @@ export async function replaySetup(
   for (;;) {
     const replay = await deps.setups.replay(key, generation, before?.ended ?? null);
     if (replay.kind === 'lost') throw refusal('sandbox_lost', replay.rollout);
-    if (before !== null) await confirm(deps, target, before.call);
+    // The journal then has room for the next steps. An upload is not in it.
+    if (before !== null && isIdText(before.call)) deps.link.settled(target, [before.call]);
     if (replay.kind !== 'step') return;
     const { step, call, sent } = replay;
     const what = JSON.parse(sent) as Sent;
@@ -113,15 +113,6 @@ export async function replaySetup(
 
 type Patience = { readonly until: Deadline; silentUntil: Deadline | null };
 type Step = Pick<RolloutRecord, 'key' | 'generation'> & { readonly call: CallId; readonly what: Sent };
-
-/** Room in the journal for the next steps. An upload is not in it; what is not confirmed now takes room for a while. */
-async function confirm({ link }: ReplayDeps, target: SandboxTarget, call: CallId): Promise<void> {
-  if (!isIdText(call)) return;
-  link.settled(target, [call]);
-  await link.confirm(target, [call], AbortSignal.timeout(confirmMs)).catch((thrown: unknown) => {
-    if (!(thrown instanceof LinkError)) throw thrown;
-  });
-}
 
 /** The digest of a step's end; null: fleet state is to be asked again, where another gateway's report or a loss may be known. */
 async function endOf(

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type EnvironmentOfTest, fakeEnvironment, fakeTemplate, roomyPool } from '#test/fakes/environment.ts';
+import { type EnvironmentOfTest, fakeEnvironment } from '#test/fakes/environment.ts';
 import { fakeRollout } from '#test/fakes/rollout-record.ts';
 import { rolloutId, itemKey, runId, tenantId } from '../model/ids.ts';
 import { productionTimings } from '../model/timings.ts';
@@ -62,7 +62,6 @@ const caller = {
 
 type Given = {
   readonly environment?: EnvironmentOfTest;
-  readonly olderGateways?: readonly number[];
   /** What the record has kept of another request that opened the rollout. */
   readonly needsBefore?: string;
 };
@@ -72,11 +71,10 @@ const policy = { ...openPolicy, machine: { memoryBytes: 2 ** 34 } };
 /** What an open claims, without anything behind it. */
 async function claimOf(
   changes: Partial<Open>,
-  { environment = fakeEnvironment(), olderGateways = [], needsBefore }: Given = {},
+  { environment = fakeEnvironment(), needsBefore }: Given = {},
 ): Promise<ClaimRequest | undefined> {
   const claimed: ClaimRequest[] = [];
-  const older = [...olderGateways];
-  const claims: Pick<ClaimStore, 'claim' | 'find' | 'pinVersion' | 'row' | 'olderGateways'> = {
+  const claims: Pick<ClaimStore, 'claim' | 'find' | 'pinVersion' | 'row'> = {
     claim: async (request) => {
       claimed.push(request);
       return { kind: 'held', rollout: fakeRollout({ needs: needsBefore ?? request.needs }) };
@@ -84,7 +82,6 @@ async function claimOf(
     find: async () => null,
     row: async () => null,
     pinVersion: async () => environment.version,
-    olderGateways: async () => older.shift() ?? 0,
   };
   const clock = createFakeClock();
   const published = { load: async () => null, beginning: async () => [] };
@@ -133,30 +130,6 @@ test('what a task demands goes with the claim: a template of its own, how it is 
   expect(claim?.template).not.toBe(template.digest);
   expect(claim?.chosen).toEqual({ version, amounts: { memoryBytes: 2 ** 31 } });
   expect(JSON.parse(claim?.needs ?? '')).toEqual({ workdir: '/app', amounts: { memoryBytes: 2 ** 31 } });
-});
-
-describe('while gateways of the previous release are here, which would grade with less than a task demands', () => {
-  const fresh = fakeEnvironment({ graderTemplate: fakeTemplate({ role: 'grader' }), pool: roomyPool });
-  const met = { requirements: { sandbox: null, amounts: { memoryBytes: 2 ** 20 } } };
-
-  test('its rollout is opened once they are gone', async () => {
-    const claim = await claimOf(demanding, { environment: fresh, olderGateways: [2, 1] });
-    expect(claim?.chosen).toBeDefined();
-  });
-
-  test('it fails and may be repeated if they stay', async () => {
-    const opened = claimOf(demanding, { environment: fresh, olderGateways: Array<number>(1_000).fill(1) });
-    await expect(opened).rejects.toMatchObject({ code: 'state_unavailable', retry: 'later' });
-  });
-
-  test.each([
-    ['that demands nothing', {}, fresh],
-    ['whose environment has enough', met, fresh],
-    ['whose grader works in its own sandbox', demanding, fakeEnvironment()],
-  ])('a task %s is opened at once', async (_what, changes, of) => {
-    const opened = claimOf(changes, { environment: of, olderGateways: Array<number>(1_000).fill(1) });
-    await expect(opened).resolves.toBeDefined();
-  });
 });
 
 describe('a repeat that demands of its sandbox', () => {

@@ -12,7 +12,7 @@ import type { ControlStore } from '../ports/fleet/controls.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { SpanContext } from '../ports/tracer.ts';
 import type { Requirements } from '../model/requirements.ts';
-import { checkGateways, checkOpenedWith, checkTask } from './check-task.ts';
+import { checkOpenedWith, checkTask } from './check-task.ts';
 import { rowIfKept, rowOf } from './dataset-row.ts';
 import { exposedItem, type ExposedItem } from '../tools/exposed-item.ts';
 import { type Canonical, isOtherItem, itemDigestOf, openingClaim, repeatedClaim } from './claim-request.ts';
@@ -234,7 +234,7 @@ const rowCharacters = ({ claim }: CachedRollout): number => claim.item?.length ?
 
 export type OpenDeps = ResolveDeps &
   RetryDeps & {
-    readonly claims: Pick<ClaimStore, 'claim' | 'find' | 'olderGateways'>;
+    readonly claims: Pick<ClaimStore, 'claim' | 'find'>;
     readonly controls: Pick<ControlStore, 'standing'>;
     readonly timings: Pick<Timings, 'openingMs'>;
   };
@@ -272,7 +272,6 @@ export async function openRollout(deps: OpenDeps, caller: Caller, open: Open): P
   const claim = { ...ofItem, itemKey: open.group ?? ofItem.itemKey, tags: open.tags };
   const until = Deadline.in(deps.clock, deps.timings.openingMs);
   const claimIt = async () => {
-    await checkGateways(deps, environment, open.item, claim);
     const before = await deps.claims.find(owner, owner.attempt);
     const reply = await deps.claims.claim(claim);
     if (reply.kind === 'refused') throw refusal(reply.code, reply.rollout);

@@ -203,7 +203,7 @@ function settling(tainted: boolean, summaries: readonly CallSummary[]) {
     key: rollout.key,
     digest: 'd',
     outcome: 'infrastructure_failure',
-    answer: null,
+    isAnswered: false,
     taint: { code: 'dependency_failed', evidence: {} },
     idleMs: 1,
     keyId: 'trainer',

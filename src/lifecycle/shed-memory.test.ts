@@ -31,22 +31,22 @@ test.each([
   expect(log.lines).toEqual([]);
 });
 
-test('at four fifths summaries that an earlier version kept go first, then details, only as many as it takes, and it is said', async () => {
+test('at four fifths details go first, then summaries, only as many as it takes, and it is said', async () => {
   const { memory, asked, refused } = memoryOf(80, 100, [2, 3, 50]);
   const log = createFakeLog();
   await shedMemory(memory, log);
-  expect(asked).toEqual(['summaries', 'details']);
+  expect(asked).toEqual(['details', 'summaries']);
   expect(log.lines).toMatchObject([
     { level: 'warn', fields: { before_bytes: 80, after_bytes: 75, summaries: 1, details: 1 } },
   ]);
   expect(refused).toEqual([]);
 });
 
-test('what repeats get goes when that was not enough, an answer never after the summary by which it is found', async () => {
+test('what repeats get goes when that was not enough, the oldest first', async () => {
   const { memory, asked, refused } = memoryOf(89, 100);
   const log = createFakeLog();
   await shedMemory(memory, log);
-  expect(asked.slice(2)).toEqual(['answers', 'summaries', 'answers', 'summaries']);
+  expect(asked).toEqual(['details', 'summaries', 'summaries']);
   expect(log.lines).toMatchObject([
     { level: 'error', message: expect.stringContaining('raise its maxmemory') },
   ]);

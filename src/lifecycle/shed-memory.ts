@@ -11,21 +11,16 @@ const fullShare = 0.9;
 const refusedForMs = 30_000;
 
 const minuteMs = 60_000;
-const dayMs = 24 * 60 * minuteMs;
 /** For as long a request may be repeated after its rollout's end, and leftovers are kept. */
 const repeatsMs = 40 * minuteMs;
 
 /**
- * What goes, in this order, by the life that it has left. An earlier version kept summaries for seven days. Details
- * are for people, who have the event log, too. Then what repeats get, the oldest first: an answer without its call's summary is
- * found by nobody, so of one age that goes last. Whatever is gone, the rollout's line tells a repeat from a new call.
+ * What goes, in this order, by the life that it has left. Details are for people, who have the event log, too. Then what repeats get, the
+ * oldest first. Whatever is gone, the rollout's line tells a repeat from a new call.
  */
 const steps: readonly { readonly leftover: Leftover; readonly left: LifeLeft }[] = [
-  { leftover: 'summaries', left: { fromMs: repeatsMs + 1, toMs: 7 * dayMs } },
   { leftover: 'details', left: { fromMs: 0, toMs: repeatsMs } },
-  { leftover: 'answers', left: { fromMs: 0, toMs: repeatsMs / 2 } },
   { leftover: 'summaries', left: { fromMs: 0, toMs: repeatsMs / 2 } },
-  { leftover: 'answers', left: { fromMs: 0, toMs: repeatsMs } },
   { leftover: 'summaries', left: { fromMs: 0, toMs: repeatsMs } },
 ];
 
@@ -39,7 +34,7 @@ type Forgotten = Readonly<Record<Leftover, number>>;
 export async function shedMemory(memory: FleetMemory, log: Log): Promise<void> {
   const { usedBytes, limitBytes } = await memory.usage();
   if (limitBytes === null || usedBytes < highShare * limitBytes) return;
-  const forgotten = { details: 0, summaries: 0, answers: 0 };
+  const forgotten = { details: 0, summaries: 0 };
   for (const { leftover, left } of steps) {
     if ((await memory.usage()).usedBytes <= lowShare * limitBytes) break;
     forgotten[leftover] += await memory.forget(leftover, left, lowShare * limitBytes);

@@ -168,17 +168,6 @@ export type Environment = {
   readonly pool: PoolSizes;
 };
 
-/**
- * Whether rows complete its templates by more than the policy's image, or it has shared memory of another size, or terminals. Processes
- * of the previous release cannot do that, so it is published where they do not look: they would give a task less than it demands.
- */
-export function isNewToReleaseBefore(environment: Environment): boolean {
-  const { template, graderTemplate, demands } = environment;
-  if (hasTerminals(environment)) return true;
-  const hasShm = [template, graderTemplate].some((each) => each?.shmBytes !== undefined);
-  return demands !== undefined || hasShm || (graderTemplate !== undefined && isOpenTemplate(graderTemplate));
-}
-
 /** Tools of a program's terminal: it stays open between calls. `sessions: [terminal]` gives all of them. */
 export type TerminalTool = `terminal_${'open' | 'send' | 'read' | 'close'}`;
 

@@ -6,14 +6,14 @@ export type OnKnown = (sandbox: SandboxId, known: KnownSandbox | null) => void;
 
 /**
  * Of each reading, of which a controller has three in two seconds: 5,000 sandboxes are through in a minute, for 0.2 ms of
- * Redis each. It is for what a process of the previous version has moved without saying so; all else comes as it moves.
+ * Redis each. It is for a move that was missed; all else comes as it moves.
  */
 const portion = 50;
 
 /**
  * What fleet state knows of every sandbox, kept up by what has moved: reading it costs what happens, not what is there.
  *
- * It may be behind, and of what an earlier version has moved by a minute; so it says where to look, and nothing that cannot be
+ * It may be behind, by a minute if a move was missed; so it says where to look, and nothing that cannot be
  * undone is done by it alone: each script decides by what fleet state says then. All is read again from another Redis, and
  * from one that was written back.
  */

@@ -90,7 +90,7 @@ test('a start whose job is missing gets it', async () => {
   const { pool, queue } = world();
   await giveMissingJobs({ pool, queue });
   expect(await queue.counts()).toMatchObject({ wait: 0 });
-  pool.answers.starts = [{ launch: fakeLaunch(), ticket: 'sandbox-1' }];
+  pool.answers.starts = [fakeLaunch()];
   await giveMissingJobs({ pool, queue });
   expect(await queue.counts()).toMatchObject({ wait: 1 });
 });

@@ -1,6 +1,6 @@
 import type { FailureCode } from '../failure/codes.ts';
 import type { RolloutKey } from '../model/rollout.ts';
-import type { Launch, Start } from './fleet/pool.ts';
+import type { Launch } from './fleet/pool.ts';
 
 /** The launch of one sandbox in the hands of a worker. */
 export type LaunchJob = {
@@ -35,7 +35,7 @@ export type QueueState = (typeof queueStates)[number];
 export interface LaunchQueue {
   add(launches: readonly Launch[]): Promise<void>;
   /** Gives a job to each of these starts whose job is missing or over. */
-  addMissing(starts: readonly Start[]): Promise<void>;
+  addMissing(starts: readonly Launch[]): Promise<void>;
   /**
    * Runs launches, at most `concurrency` at once, until the signal aborts; resolves when running ones are done. A launch
    * whose handler throws is handed out again.

@@ -119,8 +119,6 @@ export interface SandboxLink {
   settled(target: SandboxTarget, calls: readonly CallId[]): void;
   /** Hears of calls whose answers fill a sandbox, and of which it does not know whether they are settled. */
   onUnsettled(hear: (target: SandboxTarget, calls: readonly string[]) => void): void;
-  /** The same as `settled`, for a sandboxd of the previous release. All are confirmed or, when one is not done, none. */
-  confirm(target: SandboxTarget, calls: readonly CallId[], signal: AbortSignal): Promise<void>;
   /** What was kept of a stream beside the answer. Refused as `answer_confirmed` where it is no longer there. */
   output(
     target: SandboxTarget,

@@ -9,6 +9,10 @@ import type { Log } from '../ports/log.ts';
 
 const notCompared = 'the timings of this process are not compared with those of the fleet yet';
 
+const releaseSkipped =
+  'a gateway or controller of a release before the previous one runs, or ran in the last day: upgrade to the previous release first, ' +
+  'and to this one a day later (docs/upgrade.md)';
+
 /**
  * Whether this process has the timings of the fleet's running processes of its release. It is not ready until it has had them once, and
  * then stays ready: a process that starts with other timings takes no running one out of service.
@@ -28,12 +32,12 @@ export class FleetTimings {
     return this.#reason;
   }
 
-  /** `others`: those of a running process that do not fit these; null: there is no such process, so fleet state has noted these. */
-  compared(others: TimingChanges | null): void {
+  /** `others`: as `agree` of the fleet's watch returns it. */
+  compared(others: TimingChanges | 'release_skipped' | null): void {
     const before = this.#reason;
-    this.#reason = others === null ? null : this.#explain(others);
+    this.#reason = others === 'release_skipped' ? releaseSkipped : others && this.#explain(others);
     if (this.#reason === before) return;
-    if (this.#reason !== null) this.#log.error('other timings than the fleet', { why: this.#reason });
+    if (this.#reason !== null) this.#log.error('not in agreement with the fleet', { why: this.#reason });
     else if (before !== notCompared) this.#log.info('same timings as the fleet');
   }
 

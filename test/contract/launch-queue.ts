@@ -21,7 +21,6 @@ const untilStopped: HandleLaunch = (_job, signal) =>
 
 const launches = (count: number): readonly Launch[] =>
   Array.from({ length: count }, (_, index) => fakeLaunch(`s-${index}`));
-const startOf = (launch: Launch) => ({ launch, ticket: launch.sandbox });
 
 /** What the controller relies on, the same for every launch queue. */
 export function describeLaunchQueue(name: string, openAll: () => Promise<QueuesUnderTest>): void {
@@ -116,7 +115,7 @@ export function describeLaunchQueue(name: string, openAll: () => Promise<QueuesU
       const given = workEnding(() => end);
       await queue.add(launches(1));
       await vi.waitFor(async () => expect(await queue.counts()).toMatchObject({ [state]: 1, active: 0 }));
-      await queue.addMissing(launches(1).map(startOf));
+      await queue.addMissing(launches(1));
       await expect.poll(() => given).toEqual(['s-0', 's-0']);
     });
 
@@ -125,7 +124,7 @@ export function describeLaunchQueue(name: string, openAll: () => Promise<QueuesU
       void work(1, (...given) => ((taken += 1), untilStopped(...given)));
       await queue.add(launches(2));
       await expect.poll(() => taken).toBe(1);
-      await queue.addMissing(launches(3).map(startOf));
+      await queue.addMissing(launches(3));
       expect(await queue.counts()).toMatchObject({ wait: 2, active: 1 });
     });
 
@@ -134,7 +133,7 @@ export function describeLaunchQueue(name: string, openAll: () => Promise<QueuesU
       void work(4, (job, signal) => (given.push(job.mayBeOver), untilStopped(job, signal)));
       await queue.add(launches(10));
       await expect.poll(() => given).toEqual([false, false, false, false]);
-      await queue.addMissing(launches(10).map(startOf));
+      await queue.addMissing(launches(10));
       expect(await queue.counts()).toMatchObject({ wait: 6, active: 4 });
       let later: boolean[] = [];
       void work(6, (job, signal) => ((later = [...later, job.mayBeOver]), untilStopped(job, signal)));
@@ -144,7 +143,7 @@ export function describeLaunchQueue(name: string, openAll: () => Promise<QueuesU
     it('a job that a start gets again says that the start may be over', async () => {
       const given: boolean[] = [];
       void work(1, async ({ mayBeOver }) => (given.push(mayBeOver), ready));
-      await queue.addMissing(launches(1).map(startOf));
+      await queue.addMissing(launches(1));
       await expect.poll(() => given).toEqual([true]);
     });
 

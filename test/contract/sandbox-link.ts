@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { bootId, callId, rolloutId, runId, tenantId } from '#src/model/ids.ts';
-import { rolloutKey } from '#src/model/rollout.ts';
+import { bootId, callId } from '#src/model/ids.ts';
 import { LinkError, type SandboxLink, type SandboxTarget } from '#src/ports/sandbox-link.ts';
 import type { CallRequest } from '#src/protocol/sandboxd/wire.ts';
 import { withoutAge } from '../fakes/sandbox-life.ts';
-import { aBind } from '../support/sandboxd.ts';
+import { aBind, ofRollout } from '../support/sandboxd.ts';
 
 export type LinkUnderTest = {
   readonly link: SandboxLink;
@@ -51,17 +50,14 @@ export function describeSandboxLink(name: string, open: () => Promise<LinkUnderT
     let under: LinkUnderTest;
     let link: SandboxLink;
     let target: SandboxTarget;
-    const meant = (rollout: string): SandboxTarget => {
-      const owner = { tenant: tenantId('t'), run: runId('run'), rollout: rolloutId(rollout), attempt: 1 };
-      return { ...target, owner: rolloutKey({ ...owner, role: 'policy' }) };
-    };
+    const meant = (rollout: string) => ofRollout(target, rollout);
     beforeAll(async () => {
       under = await open();
       ({ link, target } = under);
     });
     afterAll(() => under.close());
 
-    it('a sandbox that nobody has says who it is, and takes no call, file or confirmation', async () => {
+    it('a sandbox that nobody has says who it is, and takes no call and no file', async () => {
       const { sandbox, boot } = target;
       const unbound = {
         sandbox,
@@ -79,7 +75,6 @@ export function describeSandboxLink(name: string, open: () => Promise<LinkUnderT
       const notBound = refused(409, 'not_bound');
       expect(await endOf(link.call(target, callId('a'), prints('a'), 0, signal))).toEqual(notBound);
       expect(await endOf(link.attach(target, callId('a'), 0, signal))).toEqual(notBound);
-      expect(await endOf(link.confirm(target, [], signal))).toEqual(notBound);
       expect(await endOf(link.getFile(target, fileOut('file'), signal))).toEqual(notBound);
     });
 
@@ -137,7 +132,7 @@ export function describeSandboxLink(name: string, open: () => Promise<LinkUnderT
         stdout: { head: 'hello', totalBytes: 5 },
         base64: { stdout: { head: 'aGVsbG8=', tail: '' }, stderr: { head: '', tail: '' } },
       });
-      await link.confirm(target, [callId('bytes')], signal);
+      link.settled(meant('r1'), [callId('bytes')]);
     });
 
     it('a stream has what was printed from any offset on, and an end', async () => {
@@ -152,7 +147,8 @@ export function describeSandboxLink(name: string, open: () => Promise<LinkUnderT
         endOf(link.stream(target, callId(call), { stdout: 0, stderr: 0 }, signal));
       expect(await unread('never')).toEqual(refused(404, 'unknown_call'));
       expect(await unread('a')).toEqual(refused(400, 'invalid_request'));
-      await link.confirm(target, [callId('streamed')], signal);
+      link.settled(meant('r1'), [callId('streamed')]);
+      await link.attach(meant('r1'), callId('streamed'), 0, signal);
       expect(await read(0)).toEqual([piece(0, 'aGVsbG8='), { end: true }]);
     });
 
@@ -187,7 +183,8 @@ export function describeSandboxLink(name: string, open: () => Promise<LinkUnderT
       );
       expect(await endOf(closed)).toEqual(refused(400, 'invalid_request'));
       await link.attach(target, callId('open'), 10_000, signal);
-      await link.confirm(target, [callId('open')], signal);
+      link.settled(meant('r1'), [callId('open')]);
+      await link.attach(meant('r1'), callId('open'), 0, signal);
     });
 
     it('a call that takes longer than its request waits is running, and a cancel ends it', async () => {
@@ -208,19 +205,12 @@ export function describeSandboxLink(name: string, open: () => Promise<LinkUnderT
       expect(await endOf(link.cancel(target, callId('never'), signal))).toEqual(refused(404, 'unknown_call'));
     });
 
-    it('an answer says whether it is settled, and is given all the same; confirmations are all or none', async () => {
+    it('an answer says whether it is settled, and is given all the same', async () => {
       await link.call(target, callId('c'), sleeps, 0, signal);
-      const tooEarly = link.confirm(target, [callId('a'), callId('c')], signal);
-      expect(await endOf(tooEarly)).toEqual(refused(400, 'invalid_request'));
-      const unknown = link.confirm(target, [callId('a'), callId('never')], signal);
-      expect(await endOf(unknown)).toEqual(refused(404, 'unknown_call'));
       const asked = (call: string) => link.attach(meant('r1'), callId(call), 0, signal);
       expect(await asked('a')).toMatchObject({ callId: 'a', settled: false });
-      await link.confirm(target, [callId('a')], signal);
-      await link.confirm(target, [callId('a')], signal);
-      expect(await asked('a')).toMatchObject({ callId: 'a', settled: true });
-      link.settled(meant('r1'), [callId('b'), callId('never')]);
-      expect(await asked('b')).toMatchObject({ callId: 'b', settled: true });
+      link.settled(meant('r1'), [callId('a'), callId('b'), callId('never')]);
+      for (const call of ['a', 'b']) expect(await asked(call)).toMatchObject({ callId: call, settled: true });
       const again = link.call(meant('r1'), callId('a'), prints('hello'), 0, signal);
       expect(await again).toMatchObject({ callId: 'a', settled: true });
     });
@@ -232,13 +222,12 @@ export function describeSandboxLink(name: string, open: () => Promise<LinkUnderT
       const elsewhere = refused(409, 'bound_elsewhere');
       expect(await endOf(link.call(others, theirs, prints('b'), 0, signal))).toEqual(elsewhere);
       expect(await endOf(link.attach(others, mine, 0, signal))).toEqual(elsewhere);
-      expect(await endOf(link.confirm(others, [mine], signal))).toEqual(elsewhere);
       expect(await endOf(link.cancel(others, mine, signal))).toEqual(elsewhere);
       expect(await endOf(link.getFile(others, fileOut('file'), signal))).toEqual(elsewhere);
       const { calls } = await link.identity(others, signal);
       expect(calls).toContainEqual(expect.objectContaining({ callId: mine, state: 'done' }));
       expect(calls.map((call) => call.callId)).not.toContain(theirs);
-      await link.confirm(own, [mine], signal);
+      link.settled(own, [mine]);
     });
 
     it('a file comes back as it was put, and is counted; one that is not there is the path’s own fault', async () => {

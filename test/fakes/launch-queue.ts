@@ -66,7 +66,7 @@ export function createFakeLaunchQueue(): LaunchQueue {
       for (const launch of launches) if (!states.has(launch.sandbox)) push(fakeJob(launch));
     },
     addMissing: async (starts) => {
-      for (const { launch } of starts) {
+      for (const launch of starts) {
         const state = states.get(launch.sandbox);
         if (state !== 'wait' && state !== 'active') push(fakeJob(launch, { mayBeOver: true }));
       }

@@ -65,7 +65,6 @@ export function createFakeLifecycleStore(): FakeLifecycleStore {
       releasedRuns.push(run);
       return Promise.resolve(leave(limit));
     },
-    mayOlderAnswer: () => Promise.resolve(false),
     keepContact: () => Promise.resolve(0),
   };
 }

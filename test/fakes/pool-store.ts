@@ -2,14 +2,7 @@ import { type BootId, type SandboxId, templateDigest, type TemplateDigest } from
 import type { FailureCode } from '#src/failure/codes.ts';
 import type { Failure } from '#src/failure/failure.ts';
 import type { RolloutKey, SandboxAddress } from '#src/model/rollout.ts';
-import type {
-  Announcement,
-  KnownSandbox,
-  Launch,
-  PoolStore,
-  Start,
-  TemplateCounts,
-} from '#src/ports/fleet/pool.ts';
+import type { Announcement, KnownSandbox, Launch, PoolStore, TemplateCounts } from '#src/ports/fleet/pool.ts';
 
 export type FakePoolStore = PoolStore & {
   readonly readied: {
@@ -38,7 +31,7 @@ export type FakePoolStore = PoolStore & {
     /** What the next reservations get, in this order; each is under the next of the names that are asked for. */
     launches: Omit<Launch, 'sandbox'>[];
     isUnplanned: boolean;
-    starts: readonly Start[];
+    starts: readonly Launch[];
     /** Who gets a sandbox that becomes ready. */
     waiter: RolloutKey | null;
     draining: readonly SandboxId[];

@@ -41,7 +41,6 @@ export function fakeRollout(given: Partial<RolloutRecord> = {}): RolloutRecord {
     needs: null,
     hadRow: false,
     generation: 1,
-    stdinEndsIn: null,
     heals: 0,
     healing: null,
     ...(state === 'waiting' ? withoutSandbox : inSandbox),

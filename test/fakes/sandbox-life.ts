@@ -114,10 +114,6 @@ export class SandboxLife {
     this.#journal.settle(calls);
   }
 
-  confirm(calls: readonly string[]): void {
-    this.#bound().confirm(calls);
-  }
-
   cancel(call: string): void {
     this.#bound().cancel(call);
   }

@@ -48,10 +48,6 @@ export class FakeSandboxLink implements SandboxLink {
   lacks: Lacks | null | ((sandbox: SandboxId) => Lacks | null) = null;
   /** Of all sandboxes. */
   isolation: UserIsolation = 'two-user';
-  /** Sandboxes whose sandboxd is of the previous release. */
-  readonly older = new Set<SandboxId>();
-  /** The calls of each confirmation, in order. */
-  readonly confirmed: string[][] = [];
   /** Calls that a sandbox has heard to be settled, in order. */
   readonly told: string[] = [];
   readonly #hearing: Parameters<SandboxLink['onUnsettled']>[0][] = [];
@@ -74,7 +70,6 @@ export class FakeSandboxLink implements SandboxLink {
       attach: (target, call, waitMs, signal) => this.attach(target, call, waitMs, signal),
       settled: (target, calls) => this.settled(target, calls),
       onUnsettled: (hear) => this.onUnsettled(hear),
-      confirm: (target, calls) => this.confirm(target, calls),
       cancel: (target, call) => this.cancel(target, call),
       output: (target) => this.output(target),
       stream: (target, call, from, signal) => this.stream(target, call, from, signal),
@@ -126,7 +121,7 @@ export class FakeSandboxLink implements SandboxLink {
   identity(target: SandboxTarget, _signal?: AbortSignal, look?: 'brief'): Promise<Identity> {
     return this.#ask('identity', target, (life) => {
       if (look !== undefined && life.identity().owner === null) life.probe();
-      return this.#identityOf(life, target);
+      return this.#identityOf(life);
     });
   }
 
@@ -143,27 +138,19 @@ export class FakeSandboxLink implements SandboxLink {
       if (life.bind(request)) this.binds.push(target.sandbox);
       const missing = (request.programs ?? []).filter((program) => this.missing.has(program));
       const lacks = typeof this.lacks === 'function' ? this.lacks(target.sandbox) : this.lacks;
-      return { ...this.#identityOf(life, target), missing, ...(request.needs && lacks && { lacks }) };
+      return { ...this.#identityOf(life), missing, ...(request.needs && lacks && { lacks }) };
     });
   }
 
   call(target: SandboxTarget, call: string, request: CallRequest, waitMs: number, signal: AbortSignal) {
     return this.#held('call', target, signal, async (life, gone) => {
       this.received.set(call, performance.now() + (request.startWithinMs ?? Number.POSITIVE_INFINITY));
-      return this.#answerOf(target, await life.call(call, request, waitMs, gone));
+      return life.call(call, request, waitMs, gone);
     });
   }
 
   attach(target: SandboxTarget, call: string, waitMs: number, signal: AbortSignal) {
-    return this.#held('attach', target, signal, async (life, gone) =>
-      this.#answerOf(target, await life.attach(call, waitMs, gone)),
-    );
-  }
-
-  #answerOf({ sandbox }: SandboxTarget, answer: CallAnswer | 'running'): CallAnswer | 'running' {
-    if (answer === 'running' || !this.older.has(sandbox)) return answer;
-    const { settled: _, ...older } = answer;
-    return older;
+    return this.#held('attach', target, signal, async (life, gone) => life.attach(call, waitMs, gone));
   }
 
   /** At once; a real one hears of it with the next request. */
@@ -181,13 +168,6 @@ export class FakeSandboxLink implements SandboxLink {
     for (const hear of this.#hearing) hear(target, calls);
   }
 
-  confirm(target: SandboxTarget, calls: readonly string[]): Promise<void> {
-    return this.#ask('confirm', target, (life) => {
-      life.confirm(calls);
-      this.confirmed.push([...calls]);
-    });
-  }
-
   cancel(target: SandboxTarget, call: string): Promise<void> {
     return this.#ask('cancel', target, (life) => life.cancel(call));
   }
@@ -196,13 +176,11 @@ export class FakeSandboxLink implements SandboxLink {
     return this.#ask('stream', target, (life) => this.#breaking(target, life.stream(call, from), signal));
   }
 
-  /** Breaks where its connection is cut. */
-  #identityOf(life: SandboxLife, { sandbox }: SandboxTarget): Identity {
-    const whole = { ...life.identity(), isolation: this.isolation };
-    const { keepsStdin: _, ...older } = whole;
-    return this.older.has(sandbox) ? older : whole;
+  #identityOf(life: SandboxLife): Identity {
+    return { ...life.identity(), isolation: this.isolation };
   }
 
+  /** Breaks where its connection is cut. */
   async *#breaking(
     target: SandboxTarget,
     lines: AsyncIterable<StreamLine>,
@@ -330,7 +308,6 @@ const forOneRollout: ReadonlySet<keyof SandboxLink> = new Set([
   'list',
   'contents',
   'putChanges',
-  'confirm',
   'cancel',
   'output',
   'stream',

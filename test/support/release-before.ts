@@ -5,39 +5,16 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll } from 'vitest';
 import { previousCommit } from '#infra/images/previous.ts';
-import type { CallId, SandboxId } from '#src/model/ids.ts';
-import type { RolloutKey } from '#src/model/rollout.ts';
-import type { AdmitRequest } from '#src/ports/fleet/calls.ts';
-import type { PoolTarget } from '#src/ports/fleet/pool.ts';
 import type { FleetState, FleetStateOptions } from '#src/adapters/redis/fleet-state.ts';
 
 const run = promisify(execFile);
 const root = join(import.meta.dirname, '../..');
 
-/** What the tests use of its fleet state. Its answers are its own. */
-export type FleetBefore = Pick<FleetState, 'close'> & {
-  readonly claims: Pick<FleetState['claims'], 'claim'> & {
-    onWake(listener: (key: RolloutKey) => void): () => void;
-  };
-  readonly calls: Pick<FleetState['calls'], 'settle'> & {
-    admit(request: Omit<AdmitRequest, 'sender'>): ReturnType<FleetState['calls']['admit']>;
-    /** It counts the tries that may send a call. */
-    unsent(key: RolloutKey, call: CallId, counted: boolean): Promise<void>;
-  };
-  /** A launch is reserved by the ticket of a worker that has a slot. */
-  readonly pool: Pick<FleetState['pool'], 'ready' | 'launchFailed' | 'overdueLaunches'> & {
-    reserve(
-      ticket: string,
-      sandbox: SandboxId,
-      targets: readonly PoolTarget[],
-      startBudget: number,
-      startTimeoutMs: number,
-    ): Promise<{ readonly sandbox: SandboxId } | null>;
-  };
-  readonly lifecycle: Pick<FleetState['lifecycle'], 'lose' | 'expireDue'>;
-  readonly grades: Pick<FleetState['grades'], 'begin' | 'score' | 'failed'>;
-  readonly environments: Pick<FleetState['environments'], 'load' | 'published' | 'chosen'>;
-};
+/** What the tests use of its fleet state. */
+export type FleetBefore = Pick<
+  FleetState,
+  'calls' | 'claims' | 'close' | 'environments' | 'grades' | 'lifecycle' | 'pool' | 'setups'
+>;
 
 type ReleaseBefore = {
   readonly connect: (options: FleetStateOptions) => Promise<FleetBefore>;

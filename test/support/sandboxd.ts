@@ -18,8 +18,8 @@ import { mayLive } from '#services/sandboxd/processes/process-table.ts';
 import { sweepUser } from '#services/sandboxd/processes/sweep.ts';
 import type { ProcessUser } from '#services/sandboxd/users.ts';
 import { createSandboxdHttpLink } from '#src/adapters/sandboxd-http/link.ts';
-import { bootId, sandboxId } from '#src/model/ids.ts';
-import { sandboxAddress } from '#src/model/rollout.ts';
+import { bootId, rolloutId, runId, sandboxId, tenantId } from '#src/model/ids.ts';
+import { rolloutKey, sandboxAddress } from '#src/model/rollout.ts';
 import type { SandboxLink, SandboxTarget } from '#src/ports/sandbox-link.ts';
 import {
   type BindRequest,
@@ -222,6 +222,12 @@ async function bootOf(stderr: Readable): Promise<string> {
 export function aBind(rollout = 'r1', expiresInMs = 600_000): BindRequest {
   const owner = { tenant: 't', run: 'run', rollout, attempt: 1, role: 'policy' };
   return { protocol: protocolVersion, owner, expiresInMs };
+}
+
+/** The sandbox for the rollout of {@link aBind}: requests that name it say which of its calls are settled. */
+export function ofRollout(target: SandboxTarget, rollout = 'r1'): SandboxTarget {
+  const owner = { tenant: tenantId('t'), run: runId('run'), rollout: rolloutId(rollout), attempt: 1 };
+  return { ...target, owner: rolloutKey({ ...owner, role: 'policy' }) };
 }
 
 /** A shell command as a call. */

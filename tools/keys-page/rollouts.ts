@@ -45,12 +45,6 @@ export const fleetKeys = {
     life: '–',
     bound: '–',
   },
-  wake: {
-    type: 'channel',
-    what: 'the id of each wake-up, for gateways of the previous release',
-    life: '–',
-    bound: '–',
-  },
   work: { type: 'channel', what: 'a template that has something to start or destroy', life: '–', bound: '–' },
   replicated: {
     type: 'channel',
@@ -99,26 +93,12 @@ export const rolloutsKeys = {
     life: 'like `row:`',
     bound: 'open rollouts',
   },
-  rows: {
-    rest: '*tenant*',
-    type: 'zset',
-    what: 'its rows by when the last reader is over for certain: an earlier version removes them then',
-    life: 'like `row:`',
-    bound: 'rows of open rollouts',
-  },
   rowBytes: {
     rest: '*tenant*',
     type: 'counter',
     what: 'bytes of its rows',
     life: 'while there are any',
     bound: '256 MiB, a quarter of `maxmemory` at most',
-  },
-  ownRow: {
-    rest: '*rollout*',
-    type: 'string',
-    what: 'the dataset row of a rollout that an earlier version opened',
-    life: 'until closed',
-    bound: '1 MB',
   },
   newest: {
     rest: '*rollout without attempt*',
@@ -132,7 +112,7 @@ export const rolloutsKeys = {
     type: 'hash',
     what: 'call id → summary, a JSON array numbered in `lib/call.lua`',
     life: '40 min after the close',
-    bound: '4,000 calls of 200 B',
+    bound: '4,000 calls of 200 B; 256 refused ones up to 1 KB',
   },
   inFlight: {
     rest: '*rollout*',
@@ -141,32 +121,11 @@ export const rolloutsKeys = {
     life: 'until settled or closed',
     bound: 'what the budget admits',
   },
-  senders: {
-    rest: '*rollout*',
-    type: 'hash',
-    what: 'dispatched call → when it was dispatched, and the ids of the tries that may send it',
-    life: 'until settled, withdrawn or closed; a day where an earlier version ended it',
-    bound: 'like `in-flight`, 8 B a try',
-  },
   callDeadlines: {
     type: 'zset',
     what: 'the same of all rollouts, `rollout call` by the time by which it is to be settled',
     life: 'like `in-flight`',
     bound: 'like `in-flight`',
-  },
-  answers: {
-    rest: '*rollout*',
-    type: 'hash',
-    what: 'call id → full answer, if no sandbox keeps it: of calls that ran nothing or in a sandbox of the previous release; of all calls while `older-heard` is there',
-    life: '40 min after the close',
-    bound: '16',
-  },
-  answerOrder: {
-    rest: '*rollout*',
-    type: 'list',
-    what: 'the same 16 calls, newest first',
-    life: '40 min after the close',
-    bound: '16',
   },
   transcript: {
     rest: '*rollout*',
@@ -188,12 +147,6 @@ export const rolloutsKeys = {
     what: 'call → what a replay sends again, as the gateway wrote it',
     life: 'like `setup:`; of more than the bound nothing is kept',
     bound: '16 MiB, a third more of files',
-  },
-  setups: {
-    type: 'zset',
-    what: 'rollouts with `setup:`, by when they are over for certain: what an earlier version has ended is released then',
-    life: 'like `setup:`',
-    bound: 'open rollouts',
   },
   setupBytes: {
     rest: '*tenant*',

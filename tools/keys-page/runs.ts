@@ -197,9 +197,10 @@ export const gatewaysKeys = {
   },
   olderHeard: {
     type: 'string',
-    what: 'when a gateway of the previous release was last heard: while it is there, answers are stored here, too',
+    what: 'set by the previous release while a gateway of an unsupported release is here. Until it is gone, no process of this release becomes ready',
     life: 'a day',
     bound: '1',
+    writer: 'the previous release',
   },
 } as const satisfies KeySection;
 

@@ -99,17 +99,6 @@ describe('Journal', () => {
     expect(journal.list()).toEqual([{ callId: 'c', state: 'confirmed', digest: 'd', label: '' }]);
   });
 
-  it('takes confirmations of the previous release for settled, and none of several when one of them still runs', async () => {
-    const { journal, finish } = journalOf();
-    for (const callId of ['a', 'b']) journal.receive(callId, request());
-    await finish('a');
-    expect(() => journal.confirm(['a', 'b'])).toThrow(refusal('invalid_request'));
-    expect(() => journal.confirm(['a', 'x'])).toThrow(refusal('unknown_call'));
-    expect(journal.find('a').settled).toBe(false);
-    journal.confirm(['a']);
-    expect(journal.find('a').settled).toBe(true);
-  });
-
   describe('of answers that fill its room', () => {
     const room = { ...roomy, bytes: 20_000 };
 

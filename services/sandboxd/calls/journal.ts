@@ -122,12 +122,6 @@ export class Journal {
     throw new WireError('invalid_request', `call ${callId} was not sent as a stream`);
   }
 
-  /** As `settle`, for gateways of the previous release. Throws `unknown_call`, or `invalid_request` while one of them runs, and then has done nothing. */
-  confirm(callIds: readonly string[]): void {
-    for (const callId of callIds) requireOver(this.#known(callId));
-    this.settle(callIds);
-  }
-
   /** Fleet state has the outcomes of these calls. A call that is not known or not done is passed over; again is fine. */
   settle(callIds: readonly string[]): void {
     for (const callId of callIds) this.#entries.get(callId)?.settle();
@@ -175,7 +169,6 @@ export class Journal {
   list(): Identity['calls'] {
     return [...this.#entries.values()].map(({ callId, state, settled, digest, label }) => ({
       callId,
-      // What an older controller takes `confirmed` for: it has an answer, and its outcome was stored.
       state: settled || state === 'evicted' ? 'confirmed' : state,
       digest,
       label,
@@ -282,11 +275,6 @@ const isCallers = ({ callId }: JournalEntry): boolean => !callId.includes(' ');
 
 const isLeft = ({ settled, doneForMs }: JournalEntry): boolean =>
   !settled && (doneForMs ?? 0) >= settledWithinMs;
-
-function requireOver(entry: JournalEntry): void {
-  if (entry.state === 'done' || entry.state === 'evicted') return;
-  throw new WireError('invalid_request', `call ${entry.callId} is not done: nothing to confirm`);
-}
 
 function kept(entry: JournalEntry): JournalEntry {
   if (entry.state !== 'evicted') return entry;

@@ -7,7 +7,6 @@ import {
   type CallRequest,
   type CommandUser,
   type Compared,
-  type ConfirmRequest,
   type Content,
   type ContentsRequest,
   type ExecAction,
@@ -287,13 +286,6 @@ function parseBuiltin({ tool, arguments: values, env }: shape.Fields): BuiltinAc
 
 function scalar(value: unknown, name: string): string | number | boolean {
   return typeof value === 'number' || typeof value === 'boolean' ? value : shape.text(value, name);
-}
-
-export function parseConfirm(body: unknown): ConfirmRequest {
-  const { calls } = shape.fields(body, 'the body');
-  const ids = shape.list(calls, 'calls', shape.text);
-  shape.whole(ids.length, 'the number of calls', 0, maxCallsOfLife);
-  return { calls: ids };
 }
 
 export function parseUser(value: unknown, name: string): CommandUser {

@@ -31,7 +31,6 @@ import {
   parseBind,
   parseCall,
   parseCallId,
-  parseConfirm,
   parseFilePlace,
   parseLook,
   parseMostBytes,
@@ -81,7 +80,6 @@ export const routes: readonly Route[] = [
   { method: 'GET', path: /^\/calls\/([^/]+)\/stream$/, needed: 'epoch', handle: streamOf },
   { method: 'POST', path: /^\/calls\/([^/]+)\/stdin$/, needed: 'epoch', handle: stdinOf },
   { method: 'GET', path: /^\/screen$/, needed: 'epoch', handle: screenOf },
-  { method: 'POST', path: /^\/calls\/confirm$/, needed: 'epoch', handle: confirmCalls },
   { method: 'POST', path: /^\/calls\/([^/]+)\/cancel$/, needed: 'epoch', handle: cancelCall },
   { method: 'PUT', path: /^\/(files|archive)$/, needed: 'epoch', handle: besideCalls(bytesIn) },
   { method: 'GET', path: /^\/(files|archive)$/, needed: 'epoch', handle: besideCalls(bytesOut) },
@@ -218,13 +216,6 @@ async function screenOf({ daemon, request, query }: Exchange): Promise<Reply> {
   const terminal = parseTerminal(query);
   const { showScreen } = await import('../helper/show-screen.ts');
   return { status: 200, body: await showScreen(daemon, terminal) };
-}
-
-async function confirmCalls({ daemon, request }: Exchange): Promise<Reply> {
-  requireBound(daemon, request);
-  const { calls } = parseConfirm(await readJson(request));
-  daemon.journal.confirm(calls);
-  return { status: 204 };
 }
 
 function cancelCall({ daemon, request, caught }: Exchange): Reply {

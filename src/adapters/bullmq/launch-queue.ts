@@ -1,6 +1,6 @@
 import { type Job, type JobsOptions, Queue, UnrecoverableError, Worker } from 'bullmq';
 import { Failure } from '#src/failure/failure.ts';
-import type { Launch, Start } from '#src/ports/fleet/pool.ts';
+import type { Launch } from '#src/ports/fleet/pool.ts';
 import {
   type HandleLaunch,
   type LaunchJob,
@@ -24,9 +24,6 @@ export type LaunchQueueOptions = {
 /** Where the jobs of one fleet are in Redis; the same on the side that adds them and on the side that works. */
 export const launchPlace = (fleet: string) => ({ queue: 'starts', prefix: `corral-queue:{${fleet}}` });
 
-/** The queue of the previous release, whose workers would take a named job for a blank ticket. */
-const queueBefore = 'launches';
-
 /** `isAgain`: its start had a job before. It may have ended since fleet state was asked, so the worker looks first. */
 type JobData = Launch & { readonly isAgain?: true };
 
@@ -49,31 +46,26 @@ export function createLaunchQueue(options: LaunchQueueOptions): LaunchQueue {
   const { queue: name, prefix } = launchPlace(options.fleet);
   const access = { url: options.redis, files: options.files ?? noFiles };
   const connection = offeringConnection(access);
-  const open = <Data>(queueName: string) =>
-    new Queue<Data>(queueName, {
-      prefix,
-      connection,
-      // The previous release has its own word for the queue that it made.
-      skipMetasUpdate: queueName === queueBefore,
-      // It would be asked once, and an answer that is lost then would make every later command fail. Fleet state looks at it.
-      skipVersionCheck: true,
-      // No process reads the queue's event stream; a short one costs nothing.
-      streams: { events: { maxLen: 100 } },
-    });
-  const queue = open<JobData>(name);
-  const before = open(queueBefore);
-  for (const one of [queue, before]) one.on('error', options.onError);
+  const queue = new Queue<JobData>(name, {
+    prefix,
+    connection,
+    // It would be asked once, and an answer that is lost then would make every later command fail. Fleet state looks at it.
+    skipVersionCheck: true,
+    // No process reads the queue's event stream; a short one costs nothing.
+    streams: { events: { maxLen: 100 } },
+  });
+  queue.on('error', options.onError);
   const add = async (jobs: readonly JobData[]) => {
     if (jobs.length > 0) await queue.addBulk(jobs.map(jobOf));
   };
 
   return {
     add: (launches) => classified(() => add(launches)),
-    addMissing: (starts) => classified(async () => add(await clearFor(starts, queue, before))),
+    addMissing: (starts) => classified(async () => add(await clearFor(starts, queue))),
     counts: () => classified(() => countsOf(queue)),
     work: (concurrency, handle, signal) => workLaunches({ ...options, access, concurrency }, handle, signal),
     close: async () => {
-      await Promise.all([queue.close(), before.close()]);
+      await queue.close();
       connection.disconnect();
     },
   };
@@ -93,20 +85,17 @@ async function countsOf(queue: Queue<JobData>): Promise<QueueCounts> {
 
 /**
  * Those of the starts for which no job waits or runs, once what is left of their earlier jobs is removed: BullMQ answers an
- * `add` under the id of a kept job with that job, and never runs it. A job that a worker has is locked and stays. One of
- * the previous release goes on in its own queue while a worker has it; if none does, its start is taken over.
+ * `add` under the id of a kept job with that job, and never runs it. A job that a worker has is locked and stays.
  */
-async function clearFor(starts: readonly Start[], queue: Queue<JobData>, before: Queue): Promise<JobData[]> {
+async function clearFor(starts: readonly Launch[], queue: Queue<JobData>): Promise<JobData[]> {
   if (starts.length === 0) return [];
   // Without an end it returns two of each state.
   const live = new Set(await queue.getRanges([...liveStates], 0, -1));
-  const missing = starts.filter(({ launch }) => !live.has(launch.sandbox));
+  const missing = starts.filter(({ sandbox }) => !live.has(sandbox));
   const cleared = await Promise.all(
-    missing.map(async ({ launch, ticket }) => {
-      const isOlder = ticket !== null && ticket !== launch.sandbox;
-      const removed = [queue.remove(launch.sandbox), ...(isOlder ? [before.remove(ticket)] : [])];
-      return (await Promise.all(removed)).includes(locked) ? [] : [{ ...launch, isAgain: true as const }];
-    }),
+    missing.map(async (launch) =>
+      (await queue.remove(launch.sandbox)) === locked ? [] : [{ ...launch, isAgain: true as const }],
+    ),
   );
   return cleared.flat();
 }

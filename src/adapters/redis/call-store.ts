@@ -29,24 +29,23 @@ export function callStore(run: RunScript, setupBytesOfTenant: number): CallStore
     admit: async (request) => {
       const { setup } = request;
       const asked = admitAsk(request, setupBytesOfTenant);
-      const { reply, texts } = await exchange(
+      const { reply } = await exchange(
         'admit',
         asked,
         keptAs(request.arguments),
         ...(setup === undefined ? [] : [setup.sent ?? '']),
       );
-      return admitReplyOf(reply, texts[0]);
+      return admitReplyOf(reply);
     },
     settle: async (settlement) => {
-      const { answer, arguments: said, output, setup } = settlement;
+      const { arguments: said, output, setup } = settlement;
       const sent = setup?.sent === undefined ? [] : [setup.sent];
-      const raw = [answer ?? '', keptAs(said), keptAs(output), ...sent];
-      const { reply, texts } = await exchange('settle', settleAsk(settlement, setupBytesOfTenant), ...raw);
+      const raw = [keptAs(said), keptAs(output), ...sent];
+      const { reply } = await exchange('settle', settleAsk(settlement, setupBytesOfTenant), ...raw);
       if (reply === null) throw unknownRollout(settlement.key);
       const { first, tainted, call, repeated } = reply;
       const { summary, digest } = callOf(call);
-      const kept = first ? answer : texts[0];
-      return { first, tainted, summary, digest, repeated: repeatedOf(repeated, kept) };
+      return { first, tainted, summary, digest, repeated: repeatedOf(repeated) };
     },
     overdue: async (graceMs, lookAgainMs, limit) =>
       itemsOf(await ask('overdue-calls', { graceMs, lookAgainMs, limit })).map(
@@ -61,9 +60,9 @@ export function callStore(run: RunScript, setupBytesOfTenant: number): CallStore
       await ask('unsent-call', { key, call, sender, counted });
     },
     lookup: async (key, call) => {
-      const { reply, texts } = await exchange('lookup-call', { key, call });
+      const reply = await ask('lookup-call', { key, call });
       if (reply === null) return null;
-      const repeated = reply.repeated === undefined ? null : repeatedOf(reply.repeated, texts[0]);
+      const repeated = reply.repeated === undefined ? null : repeatedOf(reply.repeated);
       return { ...callOf(reply.call), setup: reply.setup, repeated };
     },
     timeLeft: (key, rolloutMs) => ask('time-left', { key, rolloutMs }),
@@ -103,16 +102,15 @@ function admitAsk(request: AdmitRequest, mostBytes: number) {
 const keptAs = (text: KeptText | undefined): string =>
   text === undefined ? '' : `${text.whole} ${text.text}`;
 
-function admitReplyOf(reply: AdmitWire, answer: string | undefined): AdmitReply {
+function admitReplyOf(reply: AdmitWire): AdmitReply {
   switch (reply.kind) {
     case 'dispatch':
       return dispatchOf(recordOf(reply.rollout), reply);
-    case 'settled':
     case 'in_journal':
     case 'ran_nothing':
     case 'output_gone':
     case 'answer_expired':
-      return { ...answeredOf(reply, answer), summary: callOf(reply.call).summary };
+      return { ...answeredOf(reply), summary: callOf(reply.call).summary };
     case 'conflict':
     case 'setup_over':
       return reply;
@@ -130,31 +128,28 @@ function admitReplyOf(reply: AdmitWire, answer: string | undefined): AdmitReply 
 type AdmitWire = Static<typeof calls.admit.reply>;
 type RepeatedWire = NonNullable<Static<typeof calls.settle.reply>>['repeated'];
 
-function repeatedOf(repeated: RepeatedWire, answer: string | null | undefined): Repeated {
+function repeatedOf(repeated: RepeatedWire): Repeated {
   switch (repeated.kind) {
     case 'broken':
       return { kind: 'broken', rollout: recordOf(repeated.rollout) };
     case 'barred':
       return barredOf(repeated);
-    case 'settled':
+    case 'brought':
+      return repeated;
     case 'in_journal':
     case 'ran_nothing':
     case 'output_gone':
     case 'answer_expired':
-      return answeredOf(repeated, answer);
+      return answeredOf(repeated);
   }
 }
 
-function answeredOf(
-  repeated: Exclude<RepeatedWire, { kind: 'broken' | 'barred' }>,
-  answer: string | null | undefined,
-): Answered {
+function answeredOf(repeated: Exclude<RepeatedWire, { kind: 'broken' | 'barred' | 'brought' }>): Answered {
   switch (repeated.kind) {
-    case 'settled':
-      return { kind: 'settled', answer: answer ?? '' };
     case 'in_journal':
+      return { kind: 'in_journal', rollout: recordOf(repeated.rollout) };
     case 'ran_nothing':
-      return { kind: repeated.kind, rollout: recordOf(repeated.rollout) };
+      return { kind: 'ran_nothing', rollout: recordOf(repeated.rollout), text: repeated.text ?? null };
     case 'output_gone':
     case 'answer_expired':
       return { kind: repeated.kind };
@@ -180,7 +175,8 @@ function dispatchOf(rollout: RolloutRecord, { again, activated, timeLeftMs }: Di
 
 function settleAsk(settlement: Settlement, mostBytes: number) {
   const { key, call, digest, tool, outcome, code, admitted, exitCode, durationMs, waitedMs } = settlement;
-  const { outputBytes, taint, idleMs, ranIn, backgroundMs, onlyNew, unserved, inJournal, setup } = settlement;
+  const { outputBytes, taint, idleMs, ranIn, backgroundMs, onlyNew, unserved, isAnswered, text, setup } =
+    settlement;
   return {
     key,
     call,
@@ -199,7 +195,8 @@ function settleAsk(settlement: Settlement, mostBytes: number) {
     ranIn,
     unserved,
     onlyNew,
-    inJournal,
+    isAnswered,
+    text,
     setup: setup && setupEndAsk(setup, mostBytes),
   };
 }

@@ -16,8 +16,6 @@ import type { Place } from './scripts/waiting.ts';
 /** Keeps one script under a few milliseconds, because Redis does nothing else meanwhile. */
 const renewBatch = 250;
 const reasonMaxChars = 240;
-/** It says a word every two seconds; one that was only paused would go on grading. */
-const goneAfterMs = 60_000;
 
 export function claimStore(
   run: RunScript,
@@ -53,7 +51,6 @@ export function claimStore(
       environmentVersion(
         await ask('pin-version', { run: runName(tenant, ofRun), environment, version: newest }),
       ),
-    olderGateways: () => ask('older-gateways', { silentMs: goneAfterMs }),
     granted: withGrant,
     onWake: (listener) => listenToWakeUps(messages, keys, listener),
   };
@@ -64,22 +61,10 @@ function listenToWakeUps(
   keys: Keys,
   listener: Parameters<ClaimStore['onWake']>[0],
 ): () => void {
-  let last: RolloutKey | null = null;
-  const stop = messages.listen(keys('wakeUps'), (text) => {
+  return messages.listen(keys('wakeUps'), (text) => {
     const said = wakeUpOf(text);
-    if (said === null) return;
-    last = said.key;
-    listener(said.key, said.wakeUp);
+    if (said !== null) listener(said.key, said.wakeUp);
   });
-  // After each message comes its id for the previous release. An id without a message is of that release.
-  const stopOld = messages.listen(keys('wake'), (id) => {
-    if (id !== last) listener(id as RolloutKey, { kind: 'unknown' });
-    last = null;
-  });
-  return () => {
-    stop();
-    stopOld();
-  };
 }
 
 function placeOf(reply: Place | null): PlaceInLine | null {

@@ -1,4 +1,4 @@
-import { type Environment, type Image, isNewToReleaseBefore } from '#src/model/environment.ts';
+import type { Environment, Image } from '#src/model/environment.ts';
 import { environmentVersion, templateDigest, type TemplateDigest } from '#src/model/ids.ts';
 import type { TemplateChoice } from '#src/model/template-choice.ts';
 import type {
@@ -21,8 +21,7 @@ export function environmentStore(run: RunScript): EnvironmentStore {
   return {
     publish: async (environment) => {
       const { version } = environment;
-      const asked = { version, isNew: isNewToReleaseBefore(environment), keptMs };
-      await exchange('publish-environment', asked, JSON.stringify(environment));
+      await exchange('publish-environment', { version, keptMs }, JSON.stringify(environment));
     },
     load: async (version) => {
       const text = textOrNull((await exchange('load-environment', { version, keptMs })).texts[0]);
@@ -60,15 +59,9 @@ function chosenOf({ template, version, choice }: Listed) {
 
 type Listed = { readonly template: string; readonly version: string; readonly choice: string };
 
-/**
- * A choice of nothing but an image is the image itself, as controllers of the previous release read it. They make another template of
- * every other choice, and leave it to newer controllers.
- */
-function writeChoice({ image, amounts, role }: Choice): string {
-  const isImageAlone = image !== undefined && amounts === undefined && role === undefined;
-  return JSON.stringify(isImageAlone ? image : { image, amounts, role });
-}
+const writeChoice = ({ image, amounts, role }: Choice): string => JSON.stringify({ image, amounts, role });
 
+/** The previous release writes a choice of nothing but an image as the image itself. */
 function readChoice(text: string): Choice {
   const choice = JSON.parse(text) as Choice | Image;
   return 'kind' in choice ? { image: choice } : choice;

@@ -108,7 +108,7 @@ export async function connectFleetState(options: FleetStateOptions): Promise<Fle
     const run = await prepareScripts(connection, replicas, library, options.onScript);
     const subscriber = await openSubscriber(options);
     disconnects.push(() => subscriber.disconnect());
-    const messages = await subscribe(subscriber, [keys('wakeUps'), keys('wake'), keys('work')]);
+    const messages = await subscribe(subscriber, [keys('wakeUps'), keys('work')]);
     const memory = memoryStore(connection.client, keys);
     const rowBytes = await rowShare(memory, options.rowBytesOfTenant);
     return {

@@ -83,7 +83,6 @@ function createdRecord(request: ClaimRequest, created: Created): RolloutRecord {
     epoch: epochOf(sandbox, boot),
     address: sandboxAddress(address),
     launchType: 'warm',
-    stdinEndsIn: null,
     idsApartIn: null,
     heals: 0,
     healing: null,

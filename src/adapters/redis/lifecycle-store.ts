@@ -43,7 +43,6 @@ export function lifecycleStore(run: RunScript): LifecycleStore {
     closeRun: (tenant, ofRun, limit) => ask('close-run', { run: runName(tenant, ofRun), limit }),
     lapsedRuns: async (limit) => itemsOf(await ask('lapsed-runs', { limit })).map(runOf),
     releaseLapsed: (tenant, ofRun, limit) => ask('release-lapsed', { run: runName(tenant, ofRun), limit }),
-    mayOlderAnswer: () => ask('may-older-answer', {}),
     keepContact: (silentMs) => ask('keep-contact', { silentMs: Math.round(silentMs) }),
   };
 }

@@ -3,12 +3,9 @@ import type { FleetMemory, Leftover, LifeLeft } from '#src/ports/fleet/server.ts
 import type { KeyName, Keys } from './keys.ts';
 import { classifyTrouble } from './redis-trouble.ts';
 
-/** The first is in every closed rollout that has any of them, and is what is looked for. */
-const keysOfLeftover: Readonly<Record<Leftover, readonly [KeyName, ...KeyName[]]>> = {
-  details: ['details'],
-  summaries: ['calls'],
-  answers: ['answers', 'answerOrder'],
-};
+const keyOfLeftover = { details: 'details', summaries: 'calls' } as const satisfies Readonly<
+  Record<Leftover, KeyName>
+>;
 
 /** Keys of one SCAN: some milliseconds of Redis at most. */
 const scanned = 500;
@@ -23,18 +20,15 @@ export function memoryStore(client: Redis, keys: Keys): FleetMemory {
   return {
     usage,
     forget: async (leftover, left, untilBytes) => {
-      const [looked, ...others] = keysOfLeftover[leftover];
       let forgotten = 0;
       let cursor = '0';
       do {
         const [next, found] = await client
-          .scan(cursor, 'MATCH', keys(looked, '*'), 'COUNT', scanned)
+          .scan(cursor, 'MATCH', keys(keyOfLeftover[leftover], '*'), 'COUNT', scanned)
           .catch(rethrow);
         cursor = next;
         const due = await endingWithin(client, found, left);
-        const ids = due.map((key) => key.slice(keys(looked).length));
-        const gone = [...due, ...others.flatMap((other) => ids.map((id) => keys(other, id)))];
-        if (gone.length > 0) await client.unlink(gone).catch(rethrow);
+        if (due.length > 0) await client.unlink(due).catch(rethrow);
         forgotten += due.length;
       } while (cursor !== '0' && (await usage()).usedBytes > untilBytes);
       return forgotten;

@@ -41,11 +41,7 @@ export function poolStore(run: RunScript, keys: Keys, messages: Messages): PoolS
       await ask('keep-plan', { plan, targets: [...entries] });
       return reservedOf(await ask('reserve', asked));
     },
-    starts: async (forMs) =>
-      itemsOf(await ask('starts', { forMs })).map((row) => ({
-        launch: launchOf(row),
-        ticket: row.ticket ?? null,
-      })),
+    starts: async (forMs) => itemsOf(await ask('starts', { forMs })).map(launchOf),
     lookAt: async (templates) => {
       if (templates.length > 0) await ask('look-at', { templates: [...templates] });
     },

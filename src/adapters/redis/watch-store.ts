@@ -47,11 +47,11 @@ export function watchStore(run: RunScript, client: Redis): FleetWatch {
       await ask('tell-presence', wordOf(process, word));
     },
     agree: async (process, word) => {
-      const { others = null } = await ask('agree-timings', {
+      const { others = null, isTooOld } = await ask('agree-timings', {
         ...wordOf(process, word),
         silentMs: endedAfterMs,
       });
-      return others;
+      return isTooOld === true ? 'release_skipped' : others;
     },
   };
 }

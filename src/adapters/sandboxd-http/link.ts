@@ -8,7 +8,6 @@ import {
 } from '#src/ports/sandbox-link.ts';
 import {
   type Compared,
-  type ConfirmRequest,
   type FilePlace,
   maxOutputBytes,
   mostUnsettled,
@@ -107,8 +106,6 @@ export function createSandboxdHttpLink(
     },
     settled: (target, calls) => settledIds.add(target, calls),
     onUnsettled: (hear) => void hearing.push(hear),
-    confirm: (target, calls, signal) =>
-      ask(context, target, post('/calls/confirm', { calls } satisfies ConfirmRequest), nothing, signal),
     cancel: (target, call, signal) => ask(context, target, post(`${pathOf(call)}/cancel`), nothing, signal),
     putFile: (target, to, body, signal, withinMs) =>
       ask(context, target, { method: 'PUT', path: pathIn(to), bytes: body, withinMs }, fileReply, signal),

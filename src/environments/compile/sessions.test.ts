@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { isNewToReleaseBefore } from '#src/model/environment.ts';
 import { checkArguments } from '#src/tools/arguments.ts';
 import { actionOf, terminalChecks } from '#src/tools/action.ts';
 import { environmentFolder, mistakesOf } from '#test/support/environment-folder.ts';
@@ -51,7 +50,6 @@ describe('sessions: [terminal]', () => {
     const withSessions = await loaded('sessions: [terminal]');
     const check = { kind: 'builtin', tool: 'terminal_check', arguments: {} };
     expect([without, withSessions].map(terminalChecks)).toEqual([[], [check]]);
-    expect([without, withSessions].map(isNewToReleaseBefore)).toEqual([false, true]);
   });
 
   test('the version of an environment without it is what it was before sessions existed', async () => {

@@ -34,6 +34,7 @@ const identity: Identity = {
   label: null,
   probed: true,
   filesPut: 0,
+  keepsStdin: true,
   calls: [],
 };
 

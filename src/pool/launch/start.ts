@@ -1,4 +1,6 @@
 import { type BootId, bootId, type SandboxId, type TemplateDigest } from '#src/model/ids.ts';
+import { failsEverywhere } from '#src/failure/codes.ts';
+import { Failure } from '#src/failure/failure.ts';
 import type { SandboxAddress } from '#src/model/rollout.ts';
 import type { Template } from '#src/model/environment.ts';
 import { type RetryDeps, retrying } from '#src/waiting/retries.ts';
@@ -93,11 +95,20 @@ async function becomeReady(
   const hello = () => tools.link.identity(stranger, signal, look);
   const identity = await untilDone(tools, retryPolicies.firstAnswer, hello, progress, signal);
   if (identity.owner !== null) return { kind: 'taken' };
+  if (identity.keepsStdin !== true) throw tooOld();
   const boot = bootId(identity.boot);
   const isLookedOver = look !== undefined && identity.probed;
   if (!isLookedOver) await makeReady(tools, { ...stranger, boot }, template, progress, signal);
   return { kind: 'started', boot, address };
 }
+
+/** Of an image that has sandboxd of a release that is no longer supported. It keeps answers until a gateway confirms them, and none does. */
+const tooOld = (): Failure =>
+  new Failure(
+    'start_failed',
+    'its sandboxd is of a release before the previous one: build the image again with the sandboxd of this release',
+    { evidence: failsEverywhere },
+  );
 
 const isPrepared = (template: Template) => template.prepare.length > 0 || hasImageData(template);
 

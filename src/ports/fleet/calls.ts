@@ -40,11 +40,12 @@ export type SpentReason = 'budget_spent' | 'too_many_at_once' | 'time_spent';
 
 /** What a repeat of a settled call gets, by its own outcome and the verdict of its rollout. */
 export type Repeated =
-  | { readonly kind: 'settled'; readonly answer: string }
+  /** Whoever settled it just now brought its answer. */
+  | { readonly kind: 'brought' }
   /** Its rollout's sandbox has its bytes. */
   | { readonly kind: 'in_journal'; readonly rollout: RolloutRecord }
-  /** It was answered and nothing ran: its record says what the answer was. */
-  | { readonly kind: 'ran_nothing'; readonly rollout: RolloutRecord }
+  /** It was answered and nothing ran: its record says what the answer was. `text`: what a refusal says, if it is kept. */
+  | { readonly kind: 'ran_nothing'; readonly rollout: RolloutRecord; readonly text: string | null }
   /** Its bytes went down with the sandbox that the policy broke after it. */
   | { readonly kind: 'output_gone' }
   /** Its bytes are no longer kept. */
@@ -61,7 +62,7 @@ export type Repeated =
     };
 
 /** Of a call that has an answer, wherever that is now. */
-export type Answered = Exclude<Repeated, { readonly kind: 'broken' | 'barred' }>;
+export type Answered = Exclude<Repeated, { readonly kind: 'brought' | 'broken' | 'barred' }>;
 
 export type AdmitReply =
   /** Send it. `again`: it was dispatched before (a repeat, or another gateway): the journal attaches it. */
@@ -110,10 +111,10 @@ export type Settlement = {
   readonly backgroundMs?: number;
   readonly waitedMs: number;
   readonly outputBytes: number;
-  /** What a repeat gets, face-independent JSON; null for infrastructure failures, and for answers that the sandbox keeps. */
-  readonly answer: string | null;
-  /** It has an answer, which its sandbox keeps. */
-  readonly inJournal?: true;
+  /** False for infrastructure failures. Its sandbox keeps the answer; that of a call that ran nothing follows from its record. */
+  readonly isAnswered: boolean;
+  /** What a refusal says, if its code does not say it. */
+  readonly text?: string;
   /** An infrastructure failure that leaves the state of the rollout unknown. */
   readonly taint: {
     readonly code: FailureCode;

@@ -84,21 +84,15 @@ export interface ClaimStore {
     environment: EnvironmentName,
     newest: EnvironmentVersion,
   ): Promise<EnvironmentVersion>;
-  /** How many gateways are here that would grade a rollout without the amounts that its task demanded: those of the previous release. */
-  olderGateways(): Promise<number>;
   /** The waiting rollout with the sandbox of a wake-up; null if the grant is not newer than the record. */
   granted(waiting: RolloutRecord, grant: Grant): RolloutRecord | null;
   /** Calls the listener with what happened to which rollout. Returns how to stop. */
   onWake(listener: (key: RolloutKey, wakeUp: WakeUp) => void): () => void;
 }
 
-/**
- * `endsStdin`: what was bound there is older than stdins that stay open. `idsApart`: it said at its bind that commands have another id
- * than sandboxd.
- */
+/** `idsApart`: what was bound there said at its bind that commands have another id than sandboxd. */
 export type ActivationStamp = {
   readonly generation: number;
   readonly boot: BootId;
-  readonly endsStdin?: boolean;
   readonly idsApart?: boolean;
 };

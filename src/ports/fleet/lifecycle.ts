@@ -66,6 +66,4 @@ export interface LifecycleStore {
    * were given back to all callers, because nobody had said so for so long.
    */
   keepContact(silentMs: number): Promise<number>;
-  /** Whether gateways of the previous release may answer repeats: one was heard in the last day. They look for answers in fleet state alone. */
-  mayOlderAnswer(): Promise<boolean>;
 }

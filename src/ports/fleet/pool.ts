@@ -85,9 +85,6 @@ export type Reserved = {
   readonly isUnplanned: boolean;
 };
 
-/** A start under way, and the job of the previous release that reserved it; null: none did. */
-export type Start = { readonly launch: Launch; readonly ticket: string | null };
-
 export type KnownSandbox = {
   readonly phase: string;
   readonly sinceMs: number;
@@ -129,7 +126,7 @@ export interface PoolStore {
     startTimeoutMs: number,
   ): Promise<Reserved>;
   /** Starts that have been under way for `forMs` at least. */
-  starts(forMs: number): Promise<readonly Start[]>;
+  starts(forMs: number): Promise<readonly Launch[]>;
   /** The sandbox answered its no-op: ready, and granted at once to who waits. Returns who got it. */
   ready(sandbox: SandboxId, boot: BootId, address: SandboxAddress): Promise<RolloutKey | null>;
   /**

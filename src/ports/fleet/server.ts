@@ -21,7 +21,7 @@ export type StateHealth = {
  * What rollouts that are over have left beside their line: `details` of their records, for people; `summaries` of their calls
  * and their `answers`, for repeats. Their lines stay: what comes again is refused whatever else is forgotten.
  */
-export type Leftover = 'details' | 'summaries' | 'answers';
+export type Leftover = 'details' | 'summaries';
 
 /** By the life that something has left; both ends are included. */
 export type LifeLeft = { readonly fromMs: number; readonly toMs: number };

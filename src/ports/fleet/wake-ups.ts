@@ -8,8 +8,8 @@ export type Grant = Pick<RolloutRecord, 'generation' | 'launchType' | 'claimedAt
 
 /**
  * What happened to a rollout. A hint: it may be late or lost, so what it says of a verdict is read from fleet state, which returns a verdict
- * only once a replica has it. `released`: its sandbox was given up. `ended`: closed or expired. `unknown`: a process of the release
- * before did something.
+ * only once a replica has it. `released`: its sandbox was given up. `ended`: closed or expired. `unknown`: a renewal
+ * found that something did.
  */
 export type WakeUp =
   | { readonly kind: 'granted'; readonly grant: Grant }

@@ -14,7 +14,7 @@ export type ProcessWord = {
   readonly host: string;
   readonly pid: number;
   readonly version: string;
-  /** Of a gateway: it is in fleet state's list of gateways, which the previous release does not have. */
+  /** Of a gateway: it is in fleet state's list of gateways. The previous release looks for this. */
   readonly isListed?: true;
   /** How long it has run. */
   readonly ageMs: number;
@@ -25,7 +25,7 @@ export type ProcessWord = {
   readonly atMost: Readonly<Record<string, number>>;
   /** What it told the event log in the last {@link verdictsOfMs}. */
   readonly verdicts: VerdictCounts;
-  /** It gives graders what tasks demanded. The previous release does not, and does not have this field. */
+  /** It gives graders what tasks demanded. The previous release looks for this. */
   readonly knowsDemands?: true;
   /** How its timings differ from production's, and what other timings it accepts in running processes because it replaces them. */
   readonly timings?: TimingChanges;
@@ -96,9 +96,10 @@ export interface FleetWatch {
   tell(process: string, word: ProcessWord): Promise<void>;
   /**
    * Notes the word of a process that starts, as `tell` does, unless a running process of its release has agreed on timings that do not fit
-   * the word's: then it returns these. Of two that start together with different timings, the first is noted.
+   * the word's: then it returns these. Of two that start together with different timings, the first is noted. `release_skipped`: a process of
+   * a release before the previous one runs, or ran in the last day.
    */
-  agree(process: string, word: ProcessWord): Promise<TimingChanges | null>;
+  agree(process: string, word: ProcessWord): Promise<TimingChanges | 'release_skipped' | null>;
 }
 
 /** A process that writes events, as it says itself every few seconds. */

@@ -194,8 +194,6 @@ export const rolloutFields = {
   sandbox: { ...wordOrNull(sandboxId), apart: 'in_epoch' },
   boot: { ...wordOrNull(bootId), apart: 'in_epoch' },
   address: { ...wordOrNull(sandboxAddress) },
-  /** The boot that said at its bind, before anything of the policy ran there, that it cannot keep a stdin open. Null: none, or unknown. */
-  stdinEndsIn: wordOrNull(bootId),
   /**
    * The boot that said at its bind, before anything of the policy ran there, that commands have another id than sandboxd. Null: they may
    * have its id, and can write what it says.
@@ -211,7 +209,7 @@ export const rolloutFields = {
   state: { ...word((text) => text as RolloutState), over: 'always', view: 'state' },
   /** Why it closed: finished, deleted, scored, superseded, run closed, idle, hard life. */
   closedBy: { ...wordOrNull(String), over: 'always', view: 'closed_by' },
-  /** Decided by lib/verdict.lua alone, which also reads what the previous release has written. */
+  /** Decided by lib/verdict.lua alone. */
   verdict: { ...word((text) => text as RolloutVerdict), over: 'always' },
   /** When that was decided. Scripts' callers receive it when a replica of Redis has it. */
   decidedAtMs: { ...timeOrNull, apart: 'in_verdict' },
@@ -225,11 +223,9 @@ export const rolloutFields = {
   discarded: { ...wordOrNull(String), apart: 'in_verdict' },
   /** The mark of that, which outlives the rest of it. */
   suspected: { ...wordOrNull(String), apart: 'in_verdict', over: 'always' },
-  /** The same for the previous release: its code, and a taint that bars the rollout there. */
+  /** Its code, cause and time, for the line of a rollout that is over. */
   discard: { ...wordOrNull(String), apart: 'in_verdict', over: 'always' },
-  taintCode: { ...wordOrNull(String), apart: 'in_verdict', over: 'always' },
   taintCause: { ...wordOrNull(String), apart: 'in_verdict', over: 'always' },
-  taintEvidence: { ...wordOrNull(String), apart: 'in_verdict' },
   taintAtMs: { ...timeOrNull, apart: 'in_verdict', over: 'always' },
   /** Distinct tool calls counted against the budget. */
   calls: { ...number, over: 'always', view: 'call_count' },

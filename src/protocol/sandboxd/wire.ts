@@ -7,18 +7,16 @@ import type { MirrorCounts, MirrorDoubt } from './mirror-tally.ts';
  *
  *   GET    /health                          no token: {@link Health}
  *   GET    /identity?look=                  {@link Identity}; `look=brief` before bind: as a brief probe, if that takes no process.
- *                                           `probed` tells whether it did; an older sandboxd does not look
+ *                                           `probed` tells whether it did
  *   POST   /prepare       {@link PrepareRequest}   before bind only: runs the template's `prepare`: {@link PrepareReply}
  *   POST   /probe?depth=  {@link ProbeDepth}       starts a no-op as the command's user: {@link ProbeReply}
  *   POST   /bind          {@link BindRequest}      first bind wins, for life: {@link BindReply} | 409 bound_elsewhere
  *   PUT    /calls/{id}?waitMs=  {@link CallRequest}    starts once or attaches: 200 {@link CallAnswer} | 202 {@link StillRunning}
  *   GET    /calls/{id}?waitMs=              attaches: 200 | 202 | 404 unknown_call | 410 answer_confirmed: it had to make way
- *   POST   /calls/confirm {@link ConfirmRequest}   of gateways of the previous release: these calls are settled: 204; one that is
- *                                           unknown or not done refuses all: 404, 400
  *   POST   /calls/{id}/cancel               kills the call's whole tree; it settles as `cancelled`: 202, also when done
  *   GET    /calls/{id}/output?stream=       what was kept beyond the answer, head and tail as they are | 410 answer_confirmed: it had to make way
  *   GET    /calls/{id}/stream?stdout=&stderr=  of a call with `stream`: what it prints from these offsets on, as it prints it, as lines
- *                                           of {@link StreamLine}; the last one is `end`. An older sandboxd has no such endpoint
+ *                                           of {@link StreamLine}; the last one is `end`
  *   POST   /calls/{id}/stdin?offset=&end=&waitMs=  bytes for a call with `openStdin`: {@link StdinReply}. `offset`: how many came
  *                                           before; what is known already is skipped, so a repeat is safe
  *   GET    /screen?terminal=                for an operator: the screen of a terminal, or of the one that was opened last: {@link ScreenReply}.
@@ -26,17 +24,16 @@ import type { MirrorCounts, MirrorDoubt } from './mirror-tally.ts';
  *   PUT    /files?path=&user=&call=         bytes in: {@link FileReply} | 422 file_error. With `call`, once: a repeat writes nothing
  *   GET    /files?path=&user=&mostBytes=    bytes out, streamed | 422 file_error, errno EFBIG where there are more
  *   PUT    /archive, GET /archive           the same with a tar of what is below the path (`tar.ts`); without its end mark it was broken
- *                                           off in the sandbox. An older sandboxd has neither. With `leftOut=report` what cannot be read
- *                                           is left out, and a comment at the end is {@link LeftOut}; an older sandboxd refuses instead
+ *                                           off in the sandbox. With `leftOut=report` what cannot be read
+ *                                           is left out, and a comment at the end is {@link LeftOut}
  *   POST   /artifacts     {@link ArtifactsRequest}  kills all that lives, as a grade does, then what was left behind as tar, of
- *                                           regular files only | 422 file_error. An older sandboxd has no such endpoint
+ *                                           regular files only | 422 file_error
  *   POST   /listing       {@link ListingRequest}  what is below folders, for a comparison of two sandboxes: a {@link ListingLine} a line. With a
  *                                           turn it kills all that lives first, as a grade does
  *   POST   /contents      {@link ContentsRequest}  these files as tar, after a listing of the same turn | 422 file_error
  *   PUT    /changes?below=&except=          removes and writes what a comparison found, in a sandbox without a policy, before its grade: a line
  *                                           of JSON ({@link ChangesHead}), then a tar of absolute paths: {@link FileReply} | 422 file_error.
  *                                           EPERM: what {@link Compared} leaves out is among it
- *                                           An older sandboxd has none of these three
  *
  * Every request but /health carries `authorization: Bearer TOKEN` and the header {@link sandboxHeader}; every one but
  * /health, /identity and /probe (where the boot id is being learnt) also {@link bootHeader}. Another sandbox answers 421
@@ -67,10 +64,10 @@ export const bootHeader = 'x-corral-boot';
 export const ownerHeader = 'x-corral-owner';
 /**
  * For how many milliseconds its sender still waits for the answer. Transfers of files end before, so that a stall is reported by name and not
- * as a connection that broke. It shortens no command and no grader. An older gateway does not send it, and an older sandboxd ignores it.
+ * as a connection that broke. It shortens no command and no grader.
  */
 export const remainingHeader = 'x-corral-remaining-ms';
-/** Calls of the rollout that are settled with an answer: {@link callIdsText}. An older sandboxd does not look at it. */
+/** Calls of the rollout that are settled with an answer: {@link callIdsText}. */
 export const settledHeader = 'x-corral-settled';
 /** In an answer: calls whose answers fill the journal, and of which it does not know whether they are settled. */
 export const unsettledHeader = 'x-corral-unsettled';
@@ -161,7 +158,7 @@ export type Identity = Health & {
   readonly probed: boolean;
   /** Files put in so far. They are state that the journal does not show. */
   readonly filesPut: number;
-  /** It keeps the stdin of a command open if {@link ExecAction.openStdin} says so. An older sandboxd closes it, and does not say this. */
+  /** It keeps the stdin of a command open if {@link ExecAction.openStdin} says so. One of a release that is no longer supported does not say this. */
   readonly keepsStdin?: true;
   readonly calls: readonly JournalCall[];
 };
@@ -221,7 +218,7 @@ export type Lacks = {
 
 /**
  * `missing`: of the programs asked for, those that the command's user cannot run; `lacks`: what of the needs is not met. Both
- * are reported only before the first call, because later the policy may have changed them. An older sandboxd does not look.
+ * are reported only before the first call, because later the policy may have changed them.
  */
 export type BindReply = Identity & { readonly missing?: readonly string[]; readonly lacks?: Lacks };
 
@@ -230,7 +227,6 @@ export type PrepareRequest = {
   readonly timeoutMs: number;
 };
 /** At most {@link maxCallsOfLife} ids. */
-export type ConfirmRequest = { readonly calls: readonly string[] };
 export type PrepareReply = { readonly ok: true; readonly durationMs: number };
 
 /**
@@ -281,7 +277,7 @@ export type ExecAction = {
   readonly cwd?: string;
   /** Added to the user's environment. */
   readonly env?: Readonly<Record<string, string>>;
-  /** What it reads on stdin, which is closed at once when absent. An older sandboxd refuses bytes. */
+  /** What it reads on stdin, which is closed at once when absent. */
   readonly stdin?: Content;
   readonly user?: CommandUser;
   /**
@@ -289,7 +285,7 @@ export type ExecAction = {
    * this and runs `sh`.
    */
   readonly preferBash?: true;
-  /** stderr is the same stream as stdout, so that text stays in the order of writing. An older sandboxd ignores this. */
+  /** stderr is the same stream as stdout, so that text stays in the order of writing. */
   readonly merge?: true;
   /**
    * stdin stays open after {@link stdin}, for `/stdin`. Only with {@link CallRequest.stream}, and not to a sandboxd that
@@ -325,7 +321,7 @@ export type BuiltinAction = {
  * for as long as it lives, under a user of its own: a call is a line to it and not a process. A sandboxd of before does
  * not know of it and answers 400; so it is first said in the environment's setup, before anything has run.
  *
- * It ends with 0, with 1 where the values make a mistake of the SQL, and with {@link brokenDatabaseExit}. An older sandboxd says 1 of both.
+ * It ends with 0, with 1 where the values make a mistake of the SQL, and with {@link brokenDatabaseExit}.
  */
 export type QueryAction = {
   readonly kind: 'query';
@@ -452,26 +448,26 @@ export type CallRequest = {
   readonly keepBytes: number;
   /**
    * Bytes kept of each stream beside the answer, at most {@link maxOutputBytes}; fetched from `/output`. Said only where it is more
-   * than `keepBytes`; an older sandboxd does not look at it.
+   * than `keepBytes`.
    */
   readonly outputBytes?: number;
-  /** Its output can be read while it runs. An older sandboxd ignores this. */
+  /** Its output can be read while it runs. */
   readonly stream?: true;
-  /** The answer has its streams as bytes too ({@link CallAnswer.base64}); an older sandboxd ignores this. */
+  /** The answer has its streams as bytes too ({@link CallAnswer.base64}). */
   readonly binary?: true;
   /** Kept and told in {@link Identity}: the tool's name. At most {@link maxCallLabel} characters. */
   readonly label?: string;
-  /** At its timeout the tree is killed at once, without SIGTERM and the grace before; an older sandboxd gives both. */
+  /** At its timeout the tree is killed at once, without SIGTERM and the grace before. */
   readonly killAtOnce?: boolean;
   /**
    * How much of its time the rollout has left. A call that has waited here for longer does not start: it is forgotten, and its
    * requests are answered 202, because only fleet state knows whether the rollout was given more time. 0: it was not, so a call
-   * that has not started ends as `late`. The latest request counts. Absent: no bound; an older sandboxd has none.
+   * that has not started ends as `late`. The latest request counts. Absent: no bound.
    */
   readonly startWithinMs?: number;
   /**
    * Of a grade: how long its turn may take in addition to the grader's own time, for its files before and its score after. Its sender waits
-   * a little longer. Absent: a minute for each; an older sandboxd ignores this.
+   * a little longer. Absent: a minute for each.
    */
   readonly aroundMs?: number;
   /** How long the call may run after that time at most, whatever its timeout and its pauses. Said only if it is less than the timeout. */
@@ -537,7 +533,7 @@ export type CallAnswer = {
   /** The kept bytes of both streams, if the request asked for them. */
   readonly base64?: Readonly<Record<OutputStream, CapturedBytes>>;
   readonly evidence: CallEvidence;
-  /** Whether the call is settled with this answer, as far as is known here. An older sandboxd does not say, and keeps answers until they are confirmed. */
+  /** Whether the call is settled with this answer, as far as is known here. */
   readonly settled?: boolean;
   /** Bytes of each stream that `/output` has, where that is more than this answer carries. */
   readonly kept?: Readonly<Record<OutputStream, number>>;
@@ -561,7 +557,7 @@ export type CallEvidence = {
   readonly durationMs: number;
   /** Kills by the kernel for memory in this sandbox while the call ran; null where the host's cgroups cannot be read. */
   readonly outOfMemoryKills: number | null;
-  /** Who lacked it, if something was killed: the sandbox at its own limit, or the machine. An earlier sandboxd does not say. */
+  /** Who lacked it, if something was killed: the sandbox at its own limit, or the machine. */
   readonly memoryLackedBy?: 'sandbox' | 'machine' | 'unknown';
   /** The disk that the sandbox shares with others of its node was full while the call ran. */
   readonly nodeDiskFull?: true;
@@ -573,7 +569,7 @@ export type CallEvidence = {
   readonly escapedProcesses: number;
   /** Processes of the call that went on in the background when it was answered. */
   readonly backgroundProcesses: number;
-  /** How long before this was sent the call ended. An older sandboxd does not say. */
+  /** How long before this was sent the call ended. */
   readonly endedAgoMs?: number;
   /** How long the background worked between the call before and this one; an older sandboxd does not say. */
   readonly backgroundMs?: number;

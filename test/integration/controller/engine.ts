@@ -7,10 +7,7 @@ import type { Identity } from '#src/protocol/sandboxd/wire.ts';
 
 export type Engine = {
   readonly provider: SandboxProvider;
-  readonly link: Pick<
-    SandboxLink,
-    'identity' | 'prepare' | 'probe' | 'attach' | 'confirm' | 'settled' | 'onUnsettled'
-  >;
+  readonly link: Pick<SandboxLink, 'identity' | 'prepare' | 'probe' | 'attach' | 'settled' | 'onUnsettled'>;
   /** Every sandbox ever created, in order. */
   readonly created: SandboxId[];
   readonly labels: Map<SandboxId, Owner>;
@@ -101,6 +98,7 @@ export function createEngine(): Engine {
           label: null,
           probed: false,
           filesPut: 0,
+          keepsStdin: true,
           calls: [],
         };
       },
@@ -113,7 +111,6 @@ export function createEngine(): Engine {
       attach: async () => {
         throw new LinkError({ kind: 'refused', status: 404, code: 'unknown_call', message: 'no call' });
       },
-      confirm: async () => undefined,
       settled: () => undefined,
       onUnsettled: () => undefined,
     },

@@ -1,4 +1,4 @@
-import { Queue, Worker } from 'bullmq';
+import { Queue } from 'bullmq';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createLaunchQueue, launchPlace } from '#src/adapters/bullmq/launch-queue.ts';
 import { rolloutKey } from '#src/model/rollout.ts';
@@ -135,48 +135,6 @@ test('a launch that failed is a failed job with its code and the step at which i
   await queue.add([fakeLaunch('over'), launch]);
   const failure = { progress: { step: 'prepare' }, failedReason: 'setup_failed: prepare failed: exit 1' };
   await expect.poll(onABoard).toMatchObject([{ state: 'failed', data: launch, ...failure }]);
-});
-
-const startOf = (sandbox: string, ticket: string) => ({ launch: fakeLaunch(sandbox), ticket });
-
-/** The queue of the previous release, with a ticket in it. */
-async function withTicketBefore(work: (queue: Queue, ticket: string) => Promise<void>) {
-  const connection = { path: redis.socket };
-  const before = new Queue('launches', { prefix: launchPlace('test').prefix, connection });
-  await before.add('launch', {}, { jobId: 'slot-0-x' });
-  try {
-    await work(before, 'slot-0-x');
-  } finally {
-    await before.close();
-  }
-}
-
-test('a start of the previous release is left to its worker, and taken over when none has its ticket', async () => {
-  await withTicketBefore(async (before, ticket) => {
-    const queue = open();
-    const connection = { path: redis.socket };
-    const taken = Promise.withResolvers<void>();
-    const ended = Promise.withResolvers<void>();
-    const handle = () => (taken.resolve(), ended.promise);
-    const worker = new Worker('launches', handle, { prefix: launchPlace('test').prefix, connection });
-    await taken.promise;
-    await queue.addMissing([startOf('old', ticket)]);
-    expect(await queue.counts()).toMatchObject({ wait: 0 });
-    ended.resolve();
-    await eventually('its ticket is over', async () => (await before.getCompletedCount()) === 1);
-    await worker.close();
-    await queue.addMissing([startOf('old', ticket)]);
-    expect(await queue.counts()).toMatchObject({ wait: 1 });
-  });
-});
-
-test('a ticket of the previous release that waits is removed when its start is taken over', async () => {
-  await withTicketBefore(async (before, ticket) => {
-    const queue = open();
-    await queue.addMissing([startOf('old', ticket)]);
-    expect(await queue.counts()).toMatchObject({ wait: 1 });
-    expect(await before.getJob(ticket)).toBeUndefined();
-  });
 });
 
 test('what a gateway shows of launches: the newest first, with what became of each', async () => {

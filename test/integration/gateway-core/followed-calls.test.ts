@@ -118,31 +118,6 @@ test('stdin is taken once, and not after the command has ended', async () => {
   expect(await give(4, 'e')).toMatchObject({ open: false });
 });
 
-test('a sandbox of the previous release gets no command with open stdin, and all others', async () => {
-  const { world, sandbox, done, begin, follow } = await started();
-  await using _ = world;
-  done.resolve();
-  world.link.older.add(sandbox);
-  await expect(begin()).rejects.toMatchObject({ code: 'sandboxd_unreachable', admitted: 'no', retry: 'no' });
-  expect(world.link.ran).toEqual([]);
-  await expect(follow()).rejects.toMatchObject({ code: 'unknown_call' });
-  const exec = { rollout: ref, call: callId('c2'), argv: ['make'], timeoutMs: null, waitMs: 20_000 };
-  expect(await world.wired.core.exec(native, exec)).toMatchObject({ outcome: 'completed' });
-  expect((await world.wired.core.view(native, ref)).verdict).toEqual({ kind: 'scorable' });
-});
-
-test('what a sandbox says of its stdin once the policy has run in it counts for nothing', async () => {
-  const { world, sandbox, done, begin, follow } = await started();
-  await using _ = world;
-  done.resolve();
-  const exec = { rollout: ref, call: callId('c0'), argv: ['make'], timeoutMs: null, waitMs: 20_000 };
-  await world.wired.core.exec(native, exec);
-  world.link.older.add(sandbox);
-  world.link.failNext('identity', { kind: 'maybe_sent', detail: 'silent' });
-  await begin();
-  expect(await read(await follow())).toEqual(['all of it', '(end)']);
-});
-
 test('a command that nothing is sent for has an end without output', async () => {
   const { world, begin, follow, done } = await started();
   await using _ = world;

@@ -250,7 +250,6 @@ const refusing = () => Promise.reject(new LinkError({ kind: 'not_sent', detail: 
 function boundLink({ link }: RecoveryWorld) {
   return {
     attach: link.attach.bind(link),
-    confirm: link.confirm.bind(link),
     settled: link.settled.bind(link),
   };
 }

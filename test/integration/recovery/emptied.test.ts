@@ -20,7 +20,7 @@ test('a rollout goes on in its own sandbox, with its calls counted and known', a
   await using world = await RecoveryWorld.start();
   const sandbox = await world.ready();
   await world.core.sh('a', 'c1', 'echo one');
-  await world.confirm(sandbox, 'c1');
+  await world.settled(sandbox, 'c1');
   await world.forgetAll();
   expect(await world.recover()).toEqual({ live: 1 });
   const record = await world.record('a');
@@ -44,7 +44,7 @@ test('a call that was settled in what Redis forgot is not run again: its repeat 
   await using world = await RecoveryWorld.start();
   const sandbox = await world.ready();
   await world.core.sh('a', 'c1', 'echo one');
-  await world.confirm(sandbox, 'c1');
+  await world.settled(sandbox, 'c1');
   await world.forgetAll();
   await world.recover();
   expect(await world.core.sh('a', 'c1', 'echo one')).toMatchObject({ output: 'echo one', replayed: true });
@@ -58,7 +58,7 @@ test('a sandbox that hears only after it was asked that a call is settled: its r
   await world.core.sh('a', 'c1', 'echo one');
   await world.forgetAll();
   await world.recover();
-  await world.confirm(sandbox, 'c1');
+  await world.settled(sandbox, 'c1');
   for (const _ of ['once', 'again'])
     expect(await world.core.sh('a', 'c1', 'echo one')).toMatchObject({ output: 'echo one' });
   expect(await world.core.grade('a', 'yes', ['c1'])).toMatchObject({ score: 1 });

@@ -10,7 +10,7 @@ test('a rollout whose calls are all known is graded after Redis forgot it', asyn
   await using world = await RecoveryWorld.start();
   const sandbox = await world.ready();
   await world.core.sh('a', 'c1', 'echo');
-  await world.confirm(sandbox, 'c1');
+  await world.settled(sandbox, 'c1');
   await world.core.sh('a', 'c2', 'echo');
   await world.forgetAll();
   await world.recover();
@@ -86,7 +86,7 @@ test('a grade that was under way may be asked for again and is scored once', asy
   await using world = await RecoveryWorld.start();
   const sandbox = await world.ready();
   await world.core.sh('a', 'c1', 'echo');
-  await world.confirm(sandbox, 'c1');
+  await world.settled(sandbox, 'c1');
   const { key } = await world.record('a');
   const { grades } = world.core.state;
   const begun = await grades.begin(key, gradeAsk());

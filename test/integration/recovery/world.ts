@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { keysOf } from '#src/adapters/redis/keys.ts';
-import { bootId, rolloutId, sandboxId, type SandboxId } from '#src/model/ids.ts';
+import { bootId, callId, rolloutId, sandboxId, type SandboxId } from '#src/model/ids.ts';
 import { type Owner, sandboxAddress } from '#src/model/rollout.ts';
 import { createRecheck, recover } from '#src/recovery/recover.ts';
 import { Witness } from '#src/recovery/witness.ts';
@@ -148,10 +148,13 @@ export class RecoveryWorld implements AsyncDisposable {
     return counts;
   }
 
-  /** The gateway has told the sandbox that these answers are stored. */
-  async confirm(sandbox: SandboxId, ...calls: readonly string[]): Promise<void> {
+  /** The gateway has told the sandbox that these calls are settled. */
+  async settled(sandbox: SandboxId, ...calls: readonly string[]): Promise<void> {
     const { boot } = await this.link.identity({ sandbox, address: sandboxAddress('unix:/fake'), boot: null });
-    await this.link.confirm({ sandbox, address: sandboxAddress('unix:/fake'), boot: bootId(boot) }, calls);
+    this.link.settled(
+      { sandbox, address: sandboxAddress('unix:/fake'), boot: bootId(boot) },
+      calls.map(callId),
+    );
   }
 
   /** The connection of the tests and the gateway is back: nothing but `recovering` is answered. */

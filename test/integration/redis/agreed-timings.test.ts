@@ -14,6 +14,7 @@ const silentOnTimings: ProcessWord = {
   inHand: {},
   atMost: {},
   verdicts: {},
+  knowsDemands: true,
 };
 
 const wordOf = (changes: Partial<ProcessWord> = {}): ProcessWord => ({
@@ -99,4 +100,14 @@ test('a Redis that has forgotten learns the timings again from the heartbeats of
   await world.reset();
   await tell('p1', { timings: short });
   expect(await agree('p2')).toEqual(short);
+});
+
+test('no process is noted beside one of a release before the previous one, nor for a day after the previous release met one', async () => {
+  const { knowsDemands: _, ...older } = silentOnTimings;
+  await world.fleet.watch.tell('older', older);
+  expect(await agree('p1')).toBe('release_skipped');
+  await world.fleet.watch.tell('older', { ...older, state: 'left' });
+  expect(await agree('p1')).toBeNull();
+  await world.redis.set('corral:{test}:older-heard', world.nowMs());
+  expect(await agree('p2')).toBe('release_skipped');
 });

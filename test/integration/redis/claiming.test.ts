@@ -334,12 +334,6 @@ test('a wake-up says that a sandbox was given up and another one granted, and th
   expect(kinds).toEqual(['released', 'granted', 'ended']);
 });
 
-test('the id of a rollout without a message is a wake-up of the previous release', async () => {
-  const woken = wakeUps(1);
-  await world.redis.publish('corral:{test}:wake', keyOf('a'));
-  expect(await woken).toEqual([[keyOf('a'), { kind: 'unknown' }]]);
-});
-
 test.each([1, 0])('the tags of the first claim are kept, with %i sandboxes ready', async (ready) => {
   await world.supply(ready);
   const tags = { step: 7, labels: ['hard', 'ü'] };

@@ -4,7 +4,7 @@ import { sandboxAddress } from '#src/model/rollout.ts';
 import type { TemplateChoice } from '#src/model/template-choice.ts';
 import type { PoolTarget } from '#src/ports/fleet/pool.ts';
 import { fakeEnvironment } from '#test/fakes/environment.ts';
-import { claimOf, gradeAsk, keyOf, minute, ownerOf, second, tenant, worldOfTests } from './world.ts';
+import { claimOf, gradeAsk, keyOf, minute, ownerOf, tenant, worldOfTests } from './world.ts';
 import { reserveOne } from '#test/support/reserve-one.ts';
 
 const world = worldOfTests();
@@ -246,46 +246,22 @@ test('a grader is not held up by templates of which no sandbox stands', async ()
   expect((await reserve([...rows, graders]))?.template).toBe(raised);
 });
 
-describe('an environment that the previous release must not use', () => {
+test('an environment that the previous release keeps in its second place is found in every way, and lives on while rollouts are opened in it', async () => {
   const environment = fakeEnvironment({
     version: environmentVersion('demanding-1'),
     demands: { memoryBytes: 'memory' },
   });
-
-  test('is found by this release in every way, and lies where the one before does not look', async () => {
-    await world.fleet.environments.publish(environment);
-    expect(await world.fleet.environments.load(environment.version)).toEqual(environment);
-    expect(await world.fleet.environments.published()).toEqual([environment]);
-    expect(await world.fleet.environments.beginning('demanding')).toEqual(['demanding-1']);
-    expect(await world.redis.exists('corral:{test}:environment:demanding-1')).toBe(0);
-  });
-
-  test('lives on as others do while rollouts are opened in it', async () => {
-    await world.fleet.environments.publish(environment);
-    await world.step(10 * 24 * 60 * minute);
-    await world.fleet.claims.claim(claimOf('a', { version: environment.version }));
-    await world.step(10 * 24 * 60 * minute);
-    expect(await world.fleet.environments.load(environment.version)).toEqual(environment);
-  });
-});
-
-test('gateways of the previous release are counted while they are heard', async () => {
-  const word = {
-    kind: 'gateway',
-    host: 'a',
-    pid: 1,
-    version: '0',
-    ageMs: 1,
-    state: 'serving',
-    inHand: {},
-    atMost: {},
-    verdicts: {},
-  } as const;
-  await world.fleet.watch.tell('old', word);
-  await world.fleet.watch.tell('older controller', { ...word, kind: 'controller' });
-  await world.fleet.watch.tell('gone', { ...word, state: 'left' });
-  await world.fleet.watch.tell('new', { ...word, knowsDemands: true });
-  expect(await world.fleet.claims.olderGateways()).toBe(1);
-  await world.step(61 * second);
-  expect(await world.fleet.claims.olderGateways()).toBe(0);
+  await world.fleet.environments.publish(environment);
+  for (const [from, to] of [
+    ['environment:demanding-1', 'new-environment:demanding-1'],
+    ['environments', 'new-environments'],
+  ] as const)
+    await world.redis.rename(`corral:{test}:${from}`, `corral:{test}:${to}`);
+  expect(await world.fleet.environments.load(environment.version)).toEqual(environment);
+  expect(await world.fleet.environments.published()).toEqual([environment]);
+  expect(await world.fleet.environments.beginning('demanding')).toEqual(['demanding-1']);
+  await world.step(10 * 24 * 60 * minute);
+  await world.fleet.claims.claim(claimOf('a', { version: environment.version }));
+  await world.step(10 * 24 * 60 * minute);
+  expect(await world.fleet.environments.load(environment.version)).toEqual(environment);
 });

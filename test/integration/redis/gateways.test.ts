@@ -310,33 +310,6 @@ test('a Redis that has forgotten its gateways does not take the next one for the
   expect(await next.keep('b')).toMatchObject({ lost: [{ key: keyOf('x') }] });
 });
 
-test('a gateway of the previous release, which only tells that it is there, counts as one that listens', async () => {
-  const word = {
-    kind: 'gateway',
-    host: 'h',
-    pid: 1,
-    version: '0',
-    ageMs: 1,
-    inHand: {},
-    atMost: {},
-    verdicts: {},
-  } as const;
-  await world.fleet.watch.tell('old', { ...word, state: 'serving' });
-  expect(await (await process('b')).begin('b', 0)).toMatchObject({ kind: 'joined' });
-  await world.fleet.watch.tell('old', { ...word, state: 'left' });
-  await connections.get('b')?.gateways.end('b');
-  expect(await (await process('c')).begin('c', 0)).toMatchObject({ kind: 'unsure' });
-});
-
-test('a gateway of the previous release may be there while none has reported yet to a Redis that was replaced', async () => {
-  const { lifecycle } = world.fleet;
-  expect(await lifecycle.mayOlderAnswer()).toBe(false);
-  await world.redis.set(keysOf('test')('recovered'), world.nowMs());
-  expect(await lifecycle.mayOlderAnswer()).toBe(true);
-  await world.step(5 * second);
-  expect(await lifecycle.mayOlderAnswer()).toBe(false);
-});
-
 test('of two gateways that start together one decides, and requests and scores wait for it', async () => {
   await sandbox('x');
   const [one, other] = [await process('a'), await process('b')];

@@ -26,7 +26,7 @@ describe('the begin of a grading', () => {
     expect(await begin()).toMatchObject({ kind: 'run', turn: 1, rollout: { state: 'grading' } });
     const late = await world.fleet.calls.admit(admitOf(rollout, 'call-2'));
     expect(late).toMatchObject({ kind: 'barred', code: 'rollout_closed' });
-    expect((await world.fleet.calls.admit(admitOf(rollout, 'call-1'))).kind).toBe('settled');
+    expect((await world.fleet.calls.admit(admitOf(rollout, 'call-1'))).kind).toBe('in_journal');
   });
 
   test('waits for dispatched calls, and lets no new ones in meanwhile', async () => {

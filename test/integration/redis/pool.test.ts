@@ -221,7 +221,7 @@ describe('a start', () => {
     };
     expect(await world.fleet.pool.starts(second)).toEqual([]);
     await world.step(second);
-    expect(await world.fleet.pool.starts(second)).toEqual([{ launch, ticket: 's-one' }]);
+    expect(await world.fleet.pool.starts(second)).toEqual([launch]);
     await ready('s-one');
     expect(await world.fleet.pool.starts(0)).toEqual([]);
   });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { tenantId } from '#src/model/ids.ts';
 import { rolloutKey } from '#src/model/rollout.ts';
-import { claimOf, keyOf, minute, ownerOf, recordOf, worldOfTests, tenant } from './world.ts';
+import { claimOf, keyOf, ownerOf, recordOf, worldOfTests, tenant } from './world.ts';
 
 const world = worldOfTests();
 
@@ -10,7 +10,7 @@ const open = (name: string, item: string | null = long) => world.fleet.claims.cl
 const finish = (name: string) => world.fleet.lifecycle.close(keyOf(name), 'finished');
 const row = (name: string) => world.fleet.claims.row(keyOf(name));
 const keysLike = (pattern: string) => world.redis.keys(`*:${pattern}`);
-const [itemKeyOf, bytesKey] = [(name: string) => `item:${keyOf(name)}`, `row-bytes:${tenant}`];
+const bytesKey = `row-bytes:${tenant}`;
 const prefixed = (key: string) => `corral:{test}:${key}`;
 
 describe('the dataset row', () => {
@@ -47,29 +47,5 @@ describe('the dataset row', () => {
     expect(await row('a')).toBeNull();
     await open('a', JSON.stringify({ id: 'task-1', text: 'another' }));
     expect(await row('a')).toContain('another');
-  });
-});
-
-describe('while a version that keeps a row for each rollout is replaced', () => {
-  test('a rollout that it opened has its row, and gives it back', async () => {
-    await open('a', null);
-    await world.redis.set(prefixed(itemKeyOf('a')), long);
-    await world.redis.incrby(prefixed(bytesKey), long.length);
-    expect(await row('a')).toBe(long);
-    await finish('a');
-    expect([...(await keysLike('item:*')), ...(await keysLike('row-bytes:*'))]).toEqual([]);
-  });
-
-  test('what it ends leaves a row, which is let go of when no reader can live any more', async () => {
-    await open('a');
-    // As that version ends it: it knows nothing of readers.
-    await world.redis.del(prefixed(`rollout:${keyOf('a')}`));
-    await world.step(120 * minute);
-    await open('b', JSON.stringify({ id: 'task-2' }));
-    expect(await keysLike('row:*')).toHaveLength(2);
-    await world.step(61 * minute);
-    await open('c', JSON.stringify({ id: 'task-2' }));
-    expect(await keysLike('row:*')).toHaveLength(1);
-    expect(Number(await world.redis.get(prefixed(bytesKey)))).toBe(JSON.stringify({ id: 'task-2' }).length);
   });
 });

@@ -76,10 +76,9 @@ async function commandsAfter(calls: number): Promise<number> {
 
 const setupKeys = async () => [
   await world.redis.exists(keyNames('setup', key), keyNames('setupSent', key)),
-  await world.redis.zcard(keyNames('setups')),
   Number(await world.redis.get(keyNames('setupBytes', 'acme'))),
 ];
-const nothingKept = [0, 0, 0];
+const nothingKept = [0, 0];
 
 describe('the mark', () => {
   test('is taken until the first call without it, and refused from then on with nothing changed', async () => {
@@ -149,7 +148,7 @@ describe('the mark', () => {
   test('on a repeat of a call that is known gets what is recorded, also late', async () => {
     await setUp('s1');
     await admit('c1');
-    expect(await admitSetup('s1')).toMatchObject({ kind: 'settled' });
+    expect(await admitSetup('s1')).toMatchObject({ kind: 'in_journal' });
   });
 
   test('leaves a tool call in the budget, where it counts as each does', async () => {
@@ -168,7 +167,7 @@ describe('the mark', () => {
     await world.fleet.calls.unsent(key, callId('s2'), 'try-1', false);
     await lose();
     expect(await replayed()).toEqual([sentBy('s1'), 'done']);
-    expect(await setupKeys()).toEqual([2, 1, sentBy('s1').length]);
+    expect(await setupKeys()).toEqual([2, sentBy('s1').length]);
   });
 
   test('means nothing in a rollout that is older than the Redis that holds it', async () => {
@@ -198,7 +197,7 @@ describe('a loss before the first call that is no set-up', () => {
   test('keeps the answers of its calls', async () => {
     await setUp('s1');
     await lose();
-    expect(await admit('s1')).toMatchObject({ kind: 'settled' });
+    expect(await admit('s1')).toMatchObject({ kind: 'in_journal' });
   });
 
   test('a half replay is not enough: no call goes on', async () => {
@@ -560,22 +559,9 @@ describe('what is kept', () => {
     expect([discarded?.code, healing]).toEqual([code, null]);
   });
 
-  test('of a rollout that the previous release has ended is released an hour after its life, by a controller', async () => {
-    await setUp('s1');
-    await world.redis.del(keyNames('rollout', key));
-    await world.step(4 * 60 * minute);
-    await world.fleet.lifecycle.expireDue(10);
-    expect(await setupKeys()).toEqual(nothingKept);
-  });
-
   test('ends by itself, if a rollback leaves no version that removes it', async () => {
     await setUp('s1');
-    const names = [
-      keyNames('setup', key),
-      keyNames('setupSent', key),
-      keyNames('setupBytes', 'acme'),
-      keyNames('setups'),
-    ];
+    const names = [keyNames('setup', key), keyNames('setupSent', key), keyNames('setupBytes', 'acme')];
     for (const name of names) expect(await world.redis.pttl(name)).toBeGreaterThan(minute);
   });
 

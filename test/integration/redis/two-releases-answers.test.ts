@@ -10,45 +10,54 @@ const call = callId('c');
 const before = await previousReleaseNextTo(world);
 
 const asked = async () => admitOf(await recordOf(world.fleet, key), 'c');
-const releases = {
-  old: {
-    mayCall: async () => before.fleet().calls.admit(await asked()),
-    settle: () => before.fleet().calls.settle(settlementOf(key, 'c')),
-  },
-  new: {
-    mayCall: async () => world.fleet.calls.admit({ ...(await asked()), sender: 'new' }),
-    settle: () => world.fleet.calls.settle(settlementOf(key, 'c')),
-  },
-} as const;
+/** The previous release may also store an answer: `answer`, or `inJournal`. */
+const keptThere = { ...settlementOf(key, 'c'), answer: null, inJournal: true };
+const refusal = {
+  ...settlementOf(key, 'c', { outcome: 'refused', code: 'bad_arguments', admitted: 'no' }),
+  answer: '{"output":"wrong"}',
+};
+const fleets = { old: () => before.fleet(), new: () => world.fleet } as const;
+const mayCall = async (by: keyof typeof fleets) =>
+  fleets[by]().calls.admit({ ...(await asked()), sender: by });
 
-const keptThere = { ...settlementOf(key, 'c'), answer: null, inJournal: true } as const;
+const pairs = [
+  ['old', 'new'],
+  ['new', 'old'],
+] as const;
 
 describe.skipIf(!before.isThere)('an answer between two releases', () => {
-  test.each([
-    ['old', 'new'],
-    ['new', 'old'],
-  ] as const)('that the %s one has stored, the %s one gives again', async (settles, repeats) => {
-    await world.active('a');
-    await releases[settles].mayCall();
-    await releases[settles].settle();
-    const { answer } = settlementOf(key, 'c');
-    expect(await releases[repeats].mayCall()).toMatchObject({ kind: 'settled', answer });
-  });
+  test.each(pairs)(
+    'of a call that the %s one settled, the %s one asks its sandbox',
+    async (settles, repeats) => {
+      await world.active('a');
+      await mayCall(settles);
+      await fleets[settles]().calls.settle(keptThere);
+      expect(await mayCall(repeats)).toMatchObject({ kind: 'in_journal' });
+      expect(await fleets[repeats]().calls.settle(keptThere)).toMatchObject({ first: false });
+    },
+  );
 
-  test('that a sandbox alone has, the old one does not give: it refuses, runs nothing and settles nothing', async () => {
-    await world.active('a');
-    await releases.new.mayCall();
-    await world.fleet.calls.settle(keptThere);
-    expect(await releases.old.mayCall()).toMatchObject({ kind: 'answer_expired' });
-    expect(await releases.old.settle()).toMatchObject({ first: false });
-    expect(await releases.new.mayCall()).toMatchObject({ kind: 'in_journal' });
-  });
+  test.each(pairs)(
+    'of a call that the %s one sent and the %s one settled, the sandbox is asked',
+    async (sends, settles) => {
+      await world.active('a');
+      await mayCall(sends);
+      await fleets[settles]().calls.settle(keptThere);
+      for (const fleet of Object.values(fleets))
+        expect(await fleet().calls.lookup(key, call)).toMatchObject({ repeated: { kind: 'in_journal' } });
+      expect(await recordOf(world.fleet, key)).toMatchObject({ inFlight: 0 });
+    },
+  );
 
-  test('of a call that the old one sent and the new one settled, the sandbox is asked', async () => {
-    await world.active('a');
-    await releases.old.mayCall();
-    await world.fleet.calls.settle(keptThere);
-    expect(await world.fleet.calls.lookup(key, call)).toMatchObject({ repeated: { kind: 'in_journal' } });
-    expect(await recordOf(world.fleet, key)).toMatchObject({ inFlight: 0 });
-  });
+  test.each(pairs)(
+    'that ran nothing and that the %s one recorded, the %s one gives again',
+    async (settles, repeats) => {
+      await world.active('a');
+      await fleets[settles]().calls.settle(refusal);
+      expect(await mayCall(repeats)).toMatchObject({
+        kind: 'ran_nothing',
+        summary: { code: 'bad_arguments' },
+      });
+    },
+  );
 });

@@ -14,8 +14,7 @@ const budget = 3;
 const releases = {
   old: {
     pool: () => before.fleet().pool,
-    reserve: (name: string) =>
-      before.fleet().pool.reserve(`ticket-${name}`, sandboxId(name), targets, budget, minute),
+    reserve: (name: string) => reserveOne(before.fleet().pool, sandboxId(name), targets, budget, minute),
   },
   new: {
     pool: () => world.fleet.pool,
@@ -62,15 +61,5 @@ describe.skipIf(!before.isThere)('controllers of two releases', () => {
     for (const release of [second, first])
       await releases[release].pool().ready(sandboxId('a'), boot, address);
     expect(await counts()).toMatchObject({ launching: 0, ready: 1 });
-  });
-
-  test('the new one sees by which ticket an old one reserved a start', async () => {
-    await releases.old.reserve('a');
-    await releases.new.reserve('b');
-    const starts = await world.fleet.pool.starts(0);
-    expect(starts.map(({ launch, ticket }) => [launch.sandbox, ticket])).toEqual([
-      ['a', 'ticket-a'],
-      ['b', 'b'],
-    ]);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { callId } from '#src/model/ids.ts';
 import { previousReleaseNextTo } from '#test/support/release-before.ts';
-import { admitOf, keyOf, recordOf, settlementOf, worldOfTests } from './world.ts';
+import { admitOf, keyOf, minute, recordOf, settlementOf, worldOfTests } from './world.ts';
 
 const world = worldOfTests(1);
 const key = keyOf('a');
@@ -12,8 +12,8 @@ const before = await previousReleaseNextTo(world);
 const asked = async () => admitOf(await recordOf(world.fleet, key), 'c');
 const releases = {
   old: {
-    mayCall: async () => before.fleet().calls.admit(await asked()),
-    remove: () => before.fleet().calls.unsent(key, call, true),
+    mayCall: async () => before.fleet().calls.admit({ ...(await asked()), sender: 'old' }),
+    remove: () => before.fleet().calls.unsent(key, call, 'old', true),
   },
   new: {
     mayCall: async () => world.fleet.calls.admit({ ...(await asked()), sender: 'new' }),
@@ -29,34 +29,51 @@ const orders = [
 ] as const;
 
 describe.skipIf(!before.isThere)('a call that gateways of two releases may send', () => {
-  test.each(orders)('first the %s one: it is withdrawn with the last of both', async (first, second) => {
+  test('first the new one: it is withdrawn with the last of both', async () => {
     await world.active('a');
-    await releases[first].mayCall();
-    await releases[second].mayCall();
-    await releases[first].remove();
+    await releases.new.mayCall();
+    await releases.old.mayCall();
+    await releases.new.remove();
     expect(await isRecorded()).toBe(true);
-    await releases[second].remove();
+    await releases.old.remove();
     expect(await isRecorded()).toBe(false);
     expect(await recordOf(world.fleet, key)).toMatchObject({ calls: 1, inFlight: 0 });
   });
 
-  test('the new one removes itself twice, and the old one may still send', async () => {
+  test('first the old one: it is left to the controllers, and never withdrawn too early', async () => {
     await world.active('a');
     await releases.old.mayCall();
     await releases.new.mayCall();
     await releases.new.remove();
     await releases.new.remove();
     expect(await isRecorded()).toBe(true);
+    await releases.old.remove();
+    await world.step(60 * minute);
+    const [overdue] = await world.fleet.calls.overdue(0, 1_000, 10);
+    if (overdue !== undefined) await world.fleet.calls.withdraw(overdue, true);
+    expect(await isRecorded()).toBe(false);
   });
 
-  test('the old one withdrew it and it was sent again there: a late removal by the new one changes nothing', async () => {
+  test.each(orders)(
+    'the %s one removes itself twice, and the %s one may still send',
+    async (twice, other) => {
+      await world.active('a');
+      await releases[other].mayCall();
+      await releases[twice].mayCall();
+      await releases[twice].remove();
+      await releases[twice].remove();
+      expect(await isRecorded()).toBe(true);
+    },
+  );
+
+  test.each(orders)('a late removal by the %s one leaves a later try of the %s one', async (late, later) => {
     await world.active('a');
-    await releases.new.mayCall();
-    await releases.old.remove();
+    await releases[late].mayCall();
+    await releases[late].remove();
     expect(await isRecorded()).toBe(false);
     await world.step(1_000);
-    await releases.old.mayCall();
-    await releases.new.remove();
+    await releases[later].mayCall();
+    await releases[late].remove();
     expect(await isRecorded()).toBe(true);
   });
 

@@ -41,7 +41,7 @@ const events = {
   lose: () => lose('evicted'),
   taint: async () => {
     const taint = { code: 'dependency_failed', evidence: {} } as const;
-    const failed = { outcome: 'infrastructure_failure', code: taint.code, answer: null, taint } as const;
+    const failed = { outcome: 'infrastructure_failure', code: taint.code, isAnswered: false, taint } as const;
     await world.fleet.calls.settle(settlementOf(key, 'late', failed));
   },
   'give up': () => failTurns({}),

@@ -142,7 +142,7 @@ test('all rollouts of an item are voided, each with an event of its own, and no 
   await world.active('other', { itemKey: itemKey('task-2') });
   await world.active('lost');
   const taint = { code: 'dependency_failed', evidence: {} } as const;
-  const failed = { outcome: 'infrastructure_failure', code: taint.code, answer: null, taint } as const;
+  const failed = { outcome: 'infrastructure_failure', code: taint.code, isAnswered: false, taint } as const;
   await world.fleet.calls.settle(settlementOf(keyOf('lost'), 'late', failed));
 
   const events: FleetEvent[] = [];

@@ -221,7 +221,7 @@ export function settlementOf(key: RolloutKey, call: string, overrides: Partial<S
     durationMs: 120,
     waitedMs: 3,
     outputBytes: 12,
-    answer: `{"output":"of ${call}"}`,
+    isAnswered: true,
     taint: null,
     idleMs: 15 * minute,
     ...overrides,
@@ -234,7 +234,7 @@ export async function held(fleet: FleetState, request: ClaimRequest): Promise<Ro
   return reply.rollout;
 }
 
-export async function recordOf(fleet: FleetState, key: RolloutKey): Promise<RolloutRecord> {
+export async function recordOf(fleet: Pick<FleetState, 'claims'>, key: RolloutKey): Promise<RolloutRecord> {
   const [tenantPart, run, rollout, attempt] = key.split('/').map(decodeURIComponent);
   const owner = ownerOf(rollout ?? '', run);
   const record = await fleet.claims.find({ ...owner, tenant: tenantId(tenantPart ?? '') }, Number(attempt));

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { bootId, callId, sandboxId } from '#src/model/ids.ts';
 import { LinkError } from '#src/ports/sandbox-link.ts';
 import { withoutAge } from '#test/fakes/sandbox-life.ts';
-import { aBind, aShellCall, startSandboxd, type TestSandboxd } from '#test/support/sandboxd.ts';
+import { aBind, aShellCall, startSandboxd, type TestSandboxd, ofRollout } from '#test/support/sandboxd.ts';
 
 const { signal } = new AbortController();
 const one = callId('call/1 with odd %, ids?');
@@ -63,10 +63,9 @@ describe('sandboxd over its line', () => {
     await link.bind(target, aBind(), signal);
     expect(await troubleOf(link.attach(target, one, 0, signal))).toEqual(refused('unknown_call'));
     await link.call(target, one, aShellCall('echo x'), 5000, signal);
-    await link.confirm(target, [one], signal);
-    await link.confirm(target, [one], signal);
+    link.settled(ofRollout(target), [one, one]);
     const settled = { settled: true, stdout: { head: 'x\n' } };
-    expect(await link.attach(target, one, 0, signal)).toMatchObject(settled);
+    expect(await link.attach(ofRollout(target), one, 0, signal)).toMatchObject(settled);
   });
 
   it('kills a cancelled call at once and settles it as cancelled, with what it said so far', async () => {

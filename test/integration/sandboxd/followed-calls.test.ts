@@ -9,7 +9,7 @@ import type {
   StreamLine,
   StreamOffsets,
 } from '#src/protocol/sandboxd/wire.ts';
-import { aBind, aShellCall, startSandboxd, type TestSandboxd } from '#test/support/sandboxd.ts';
+import { aBind, aShellCall, startSandboxd, type TestSandboxd, ofRollout } from '#test/support/sandboxd.ts';
 
 /* A command that is followed while it runs: what it prints, from any offset, and what it is given on stdin, piece by piece. */
 
@@ -158,8 +158,9 @@ describe('what a command prints', () => {
       .update((all as Read).bytes)
       .digest('hex');
     expect((sum as Read).bytes.toString()).toBe(`${digest}  -\n`);
-    // The same from where it is kept next to the answer, also when that was confirmed.
-    await sandboxd.link.confirm(sandboxd.target, [callId(id)], signal);
+    // The same from where it is kept next to the answer, also when that is settled.
+    sandboxd.link.settled(ofRollout(sandboxd.target), [callId(id)]);
+    await sandboxd.link.attach(ofRollout(sandboxd.target), callId(id), 0, signal);
     const [again] = await readAll(id, 'stdout', { stdout: mebibyte, stderr: 0 });
     expect(Buffer.compare((again as Read).bytes, (all as Read).bytes.subarray(mebibyte))).toBe(0);
   });

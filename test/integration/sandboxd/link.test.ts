@@ -16,7 +16,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const socketPath = join(folder, 's.sock');
 const target = { sandbox: sandboxId('s'), boot: bootId('b'), address: sandboxAddress(`unix:${socketPath}`) };
 const speaker = { 'x-corral-sandbox': 's', 'x-corral-boot': 'b' };
-const confirmed = callId('c');
+const someCall = callId('c');
 const place = { path: 'x', user: 'policy', form: 'file' } as const;
 
 async function troubleOf(asked: Promise<unknown>): Promise<unknown> {
@@ -49,27 +49,27 @@ describe('the line to sandboxd', () => {
   }
 
   it('has sent nothing where nobody listens', async () => {
-    expect(await troubleOf(link.confirm(target, [confirmed], never))).toEqual(kind('not_sent'));
+    expect(await troubleOf(link.cancel(target, someCall, never))).toEqual(kind('not_sent'));
     const closedPort = { ...target, address: sandboxAddress('http://127.0.0.1:1') };
-    expect(await troubleOf(link.confirm(closedPort, [confirmed], never))).toEqual(kind('not_sent'));
+    expect(await troubleOf(link.cancel(closedPort, someCall, never))).toEqual(kind('not_sent'));
   });
 
   it('has sent nothing where a connection is not made in time', async () => {
     // Reserved for documentation: packets to it are answered by nobody.
     const nowhere = { ...target, address: sandboxAddress('http://192.0.2.1:9') };
-    expect(await troubleOf(link.confirm(nowhere, [confirmed], never))).toEqual(kind('not_sent'));
+    expect(await troubleOf(link.cancel(nowhere, someCall, never))).toEqual(kind('not_sent'));
   });
 
   it('has sent nothing when the caller gave up before', async () => {
     await serve((_request, response) => response.writeHead(204, speaker).end());
-    const trouble = await troubleOf(link.confirm(target, [confirmed], AbortSignal.abort()));
+    const trouble = await troubleOf(link.cancel(target, someCall, AbortSignal.abort()));
     expect(trouble).toEqual(kind('not_sent'));
   });
 
   it('may have sent it when the caller gives up waiting for the answer', async () => {
     const asker = new AbortController();
     await serve(() => asker.abort());
-    expect(await troubleOf(link.confirm(target, [confirmed], asker.signal))).toEqual(kind('maybe_sent'));
+    expect(await troubleOf(link.cancel(target, someCall, asker.signal))).toEqual(kind('maybe_sent'));
   });
 
   it('asks once more over a new connection when the one it had died', async () => {
@@ -79,8 +79,8 @@ describe('the line to sandboxd', () => {
       if (requests === 2) request.socket.destroy();
       else response.writeHead(204, speaker).end();
     });
-    await link.confirm(target, [confirmed], never);
-    await link.confirm(target, [confirmed], never);
+    await link.cancel(target, someCall, never);
+    await link.cancel(target, someCall, never);
     expect(requests).toBe(3);
   });
 
@@ -90,7 +90,7 @@ describe('the line to sandboxd', () => {
       requests += 1;
       request.socket.destroy();
     });
-    expect(await troubleOf(link.confirm(target, [confirmed], never))).toEqual(kind('maybe_sent'));
+    expect(await troubleOf(link.cancel(target, someCall, never))).toEqual(kind('maybe_sent'));
     expect(requests).toBe(2);
   });
 
@@ -101,12 +101,12 @@ describe('the line to sandboxd', () => {
       if (said.length === 2) request.socket.destroy();
       else response.writeHead(204, speaker).end();
     });
-    await link.confirm(target, [confirmed], never);
+    await link.cancel(target, someCall, never);
     await Array.fromAsync(await link.getFile(target, { ...place, mostBytes: 100 }, never, 5_000));
     await link.putFile(target, place, new Blob(['x']).stream(), never, 4_000).catch(() => undefined);
-    const [confirms = 0, first = 0, second = 0, put = 0] = said;
-    expect(confirms).toBeGreaterThan(20_000);
-    expect(confirms).toBeLessThanOrEqual(30_000);
+    const [cancel = 0, first = 0, second = 0, put = 0] = said;
+    expect(cancel).toBeGreaterThan(20_000);
+    expect(cancel).toBeLessThanOrEqual(30_000);
     expect(first).toBeLessThanOrEqual(5_000);
     expect(second).toBeLessThanOrEqual(first);
     expect(put).toBeLessThanOrEqual(4_000);
@@ -126,11 +126,11 @@ describe('the line to sandboxd', () => {
   it('believes nobody who is not the sandbox and the life that it asked', async () => {
     let headers: Record<string, string> = {};
     await serve((_request, response) => response.writeHead(204, headers).end());
-    expect(await troubleOf(link.confirm(target, [confirmed], never))).toEqual({ kind: 'other_sandbox' });
+    expect(await troubleOf(link.cancel(target, someCall, never))).toEqual({ kind: 'other_sandbox' });
     headers = { ...speaker, 'x-corral-sandbox': 'another' };
-    expect(await troubleOf(link.confirm(target, [confirmed], never))).toEqual({ kind: 'other_sandbox' });
+    expect(await troubleOf(link.cancel(target, someCall, never))).toEqual({ kind: 'other_sandbox' });
     headers = { ...speaker, 'x-corral-boot': 'later' };
-    expect(await troubleOf(link.confirm(target, [confirmed], never))).toEqual({
+    expect(await troubleOf(link.cancel(target, someCall, never))).toEqual({
       kind: 'other_boot',
       boot: 'later',
     });
@@ -140,7 +140,7 @@ describe('the line to sandboxd', () => {
     'takes %j for no answer to a call',
     async (body) => {
       await serve((_request, response) => response.writeHead(200, speaker).end(body));
-      const trouble = await troubleOf(link.attach(target, confirmed, 0, never));
+      const trouble = await troubleOf(link.attach(target, someCall, 0, never));
       expect(trouble).toEqual(kind('maybe_sent'));
     },
   );
@@ -160,7 +160,7 @@ describe('the line to sandboxd', () => {
       if (typeof said === 'object') response.write('\n');
     });
     for (const stderr of odd.keys()) {
-      const lines = await link.stream(target, confirmed, { stdout: 0, stderr }, never);
+      const lines = await link.stream(target, someCall, { stdout: 0, stderr }, never);
       expect(await Array.fromAsync(lines)).toEqual([line, { end: true }]);
     }
   });
@@ -175,7 +175,7 @@ describe('the line to sandboxd', () => {
       send();
     });
     let bytes = 0;
-    for await (const chunk of await link.output(target, confirmed, 'stdout', never)) bytes += chunk.length;
+    for await (const chunk of await link.output(target, someCall, 'stdout', never)) bytes += chunk.length;
     expect(bytes).toBe(maxOutputBytes);
   });
 
@@ -222,7 +222,7 @@ describe('the line to sandboxd', () => {
       await sandboxd.link.bind(sandboxd.target, aBind(), never);
       const call = sandboxd.link.call(
         sandboxd.target,
-        confirmed,
+        someCall,
         aShellCall('echo > started; sleep 5'),
         5000,
         never,

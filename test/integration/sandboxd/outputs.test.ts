@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { callId } from '#src/model/ids.ts';
 import { LinkError } from '#src/ports/sandbox-link.ts';
 import type { CallAnswer, OutputStream } from '#src/protocol/sandboxd/wire.ts';
-import { aBind, aShellCall, startSandboxd, type TestSandboxd } from '#test/support/sandboxd.ts';
+import { aBind, aShellCall, startSandboxd, type TestSandboxd, ofRollout } from '#test/support/sandboxd.ts';
 
 const mebibyte = 1024 * 1024;
 const most = 10 * mebibyte;
@@ -31,12 +31,13 @@ const gone = (asked: Promise<unknown>) =>
   asked.catch((error: unknown) => (error instanceof LinkError ? error.trouble : error));
 const hadToMakeWay = { kind: 'refused', status: 410, code: 'answer_confirmed' };
 
-it('what is more than an answer carries stays whole beside it, also when its answer was confirmed', async () => {
+it('what is more than an answer carries stays whole beside it, also when it is settled', async () => {
   const answer = await run('large', `head -c 3000000 /dev/zero | tr '\\0' x; echo end; echo small >&2`);
   expect(answer).toMatchObject({ kept: { stdout: 3_000_004, stderr: 6 } });
   expect(answer.stdout).toMatchObject({ totalBytes: 3_000_004, cutBytes: 2_999_004, head: 'x'.repeat(500) });
   expect(answer.stdout.tail).toMatch(/^x{496}end\n$/);
-  await sandboxd.link.confirm(sandboxd.target, [callId('large')], signal);
+  sandboxd.link.settled(ofRollout(sandboxd.target), [callId('large')]);
+  await sandboxd.link.attach(ofRollout(sandboxd.target), callId('large'), 0, signal);
   const stdout = await output('large', 'stdout');
   expect(stdout.toString()).toBe(`${'x'.repeat(3_000_000)}end\n`);
   expect((await output('large', 'stderr')).toString()).toBe('small\n');

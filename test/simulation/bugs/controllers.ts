@@ -28,7 +28,7 @@ export function addsWhatIsKept(ports: ControllerPorts): ControllerPorts {
   const { queue } = ports;
   return {
     ...ports,
-    queue: { ...queue, addMissing: (starts) => queue.add(starts.map(({ launch }) => launch)) },
+    queue: { ...queue, addMissing: (starts) => queue.add(starts) },
   };
 }
 

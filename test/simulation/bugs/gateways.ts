@@ -49,6 +49,7 @@ const identityAsExpected: GatewayWorld['link']['identity'] = async ({ sandbox, b
   label: null,
   probed: true,
   filesPut: 0,
+  keepsStdin: true,
   calls: [],
 });
 
@@ -234,7 +235,7 @@ export function taintsTheUnsent(ports: GatewayWorld): GatewayWorld {
       digest: known.digest,
       outcome: 'infrastructure_failure',
       code: 'outcome_unknown',
-      answer: null,
+      isAnswered: false,
       taint: { code: 'outcome_unknown', evidence: {} },
       idleMs: 60_000,
     });

@@ -69,10 +69,8 @@ const plantedBugsByName = {
   'a tool’s word of its backend is believed without a probe': { gateway: believesTheExit },
   'a failed probe counts as good': { gateway: heedsNoProbe },
   'a taint is lost when the state changes': replacing(
-    "'verdict', 'discarded', 'discarded', cjson.encode(discarded), 'discard', what.code)",
-    "'verdict', 'open')",
-    "'taintCode', what.code, 'taintCause',",
-    "'taintCause',",
+    "'verdict', 'discarded', 'discarded', cjson.encode(discarded), 'discard', what.code,",
+    "'verdict', 'open', 'discard', '',",
   ),
   'waiting is charged to the command': { gateway: chargesTheWait },
   'a score does not ask whether its sandbox is still there': { gateway: seesEverything },
@@ -113,6 +111,7 @@ const plantedBugsByName = {
     ...replacing('Call.isSettled(known) or known[2] ~= ask.digest', 'known[2] ~= ask.digest'),
     gateway: judgesAgain,
   },
+  'what a refusal said is not kept': replacing(', text = summary[13] }', ' }'),
   'answers are gone with the Redis that knew of them': replacing(
     "summary[6], summary[12] = 'completed', 1",
     "summary[6], summary[12] = 'completed', 0",

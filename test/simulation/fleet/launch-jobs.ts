@@ -86,7 +86,7 @@ export class LaunchJobs {
         }),
       addMissing: (starts) =>
         this.#ask(process, 'adds missing launches', false, () => {
-          for (const { launch } of starts) if (!this.isLive(launch.sandbox)) this.#add(launch, true);
+          for (const launch of starts) if (!this.isLive(launch.sandbox)) this.#add(launch, true);
         }),
       work: (concurrency, handle, signal) => this.#work({ process, concurrency, handle, signal, running: 0 }),
     };

@@ -19,7 +19,7 @@ for _, name in ipairs(redis.call('KEYS', '*')) do redis.call('COPY', name, name,
 /** What rollouts that are over lose within 40 minutes: by then no request is repeated, or their memory was needed before. */
 const forgetLua = `
 local gone = 0
-for _, name in ipairs({ ${(['rollout', 'newest', 'details', 'calls', 'answers', 'answerOrder'] as const)
+for _, name in ipairs({ ${(['rollout', 'newest', 'details', 'calls'] as const)
   .map((name) => `'${fleetKeys(name)}'`)
   .join(', ')} }) do
   for _, one in ipairs(redis.call('KEYS', name .. '*')) do

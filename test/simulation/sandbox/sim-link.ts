@@ -56,8 +56,6 @@ export function simLink(world: WireWorld, process: SimProcess): SandboxLink {
       askFor(target, { what: `attach ${call}`, serve: (daemon) => held(daemon, call, waitMs) }, signal),
     settled: (target, calls) => settledIds.add(target, calls),
     onUnsettled: (hear) => void hearing.push(hear),
-    confirm: (target, calls, signal) =>
-      askFor(target, { what: 'confirm', serve: (daemon) => daemon.journal.confirm(calls) }, signal),
     cancel: (target, call, signal) =>
       askFor(target, { what: `cancel ${call}`, serve: (daemon) => daemon.journal.cancel(call) }, signal),
     output: (target, call, _stream, signal) =>

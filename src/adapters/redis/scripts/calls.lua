@@ -49,11 +49,11 @@ script('admit', function(ask, texts, redisRun)
   local function admitAgain(summary)
     if summary[2] ~= '' and summary[2] ~= digest then return { kind = 'conflict' } end
     if Call.isSettled(summary) then
-      local reply, texts = Repeat.reply(id, call, summary)
+      local reply = Repeat.reply(id, summary)
       reply.call = Call.reply(id, call, summary)
-      return reply, texts
+      return reply
     end
-    Call.addSender(id, call, summary, ask.sender)
+    Call.addSender(summary, ask.sender)
     Call.write(id, call, summary)
     Call.keepArguments(id, call, arguments)
     -- A repeat may be sent with a shorter time than the call that it attaches to has.
@@ -75,10 +75,6 @@ script('admit', function(ask, texts, redisRun)
     Rollout.write(id, 'state', 'active', 'activeAtMs', nowMs)
     redis.call('ZREM', key.grants, id)
     has.activeAtMs, activated = nowMs, true
-    if activation.endsStdin then
-      Rollout.write(id, 'stdinEndsIn', has.boot)
-      has.stdinEndsIn = has.boot
-    end
     if activation.idsApart then
       Rollout.write(id, 'idsApartIn', has.boot)
       has.idsApartIn = has.boot
@@ -101,8 +97,8 @@ script('admit', function(ask, texts, redisRun)
 
   local function dispatch()
     if setup then Setup.begin(id, call, has.hardEndMs, redisRun, setupSent, setup) elseif has.setup then Setup.leave(id) end
-    local summary = { tool, digest, nowMs, 1, 'unknown', cjson.null, cjson.null, cjson.null, cjson.null, 0, 0, 0 }
-    Call.firstSender(id, call, summary, ask.sender)
+    local summary = { tool, digest, nowMs, 0, 'unknown', cjson.null, cjson.null, cjson.null, cjson.null, 0, 0, 0 }
+    Call.addSender(summary, ask.sender)
     Call.write(id, call, summary)
     Call.callRuns(id, call, nowMs + timeoutMs)
     Call.keepArguments(id, call, arguments)
@@ -119,12 +115,6 @@ script('admit', function(ask, texts, redisRun)
   if barred then return { kind = 'barred', rollout = Record.read(id), code = barred, admitted = 'no' } end
   if setup and Setup.isOver(id) then return { kind = 'setup_over' } end
   if verdict == 'broken' then return { kind = 'broken', rollout = Record.read(id) } end
-  -- A controller of the previous release took it for begun when Redis was replaced.
-  if has.healing and state == 'active' then
-    state = 'claimed'
-    Rollout.write(id, 'state', state)
-    redis.call('ZADD', key.grants, nowMs, id)
-  end
   if state == 'waiting' or (state == 'claimed' and not activate()) then
     return { kind = 'not_active', rollout = Record.read(id) }
   end
@@ -138,14 +128,12 @@ end)
 -- never dispatched: what the model got wrong is recorded like everything else, and a call that is cancelled before its admission.
 script('settle', function(ask, texts)
   local id, call, outcome, code, ranIn = ask.key, ask.call, ask.outcome, ask.code, ask.ranIn
-  local answer, arguments, output, setupSent = texts[1], texts[2], texts[3], texts[4]
-  local isAnswered = answer ~= '' or ask.inJournal
+  local arguments, output, setupSent = texts[1], texts[2], texts[3]
   local state, setup, healing, heals, sandbox = Rollout.read(id, 'state', 'setup', 'healing', 'heals', 'sandbox')
   if not state then return Outage.unsureCode(id) == 'recovering' and Outage.stillRecovering() or nil end
 
   local function storedReply(summary)
-    local repeated, texts = Repeat.reply(id, call, summary)
-    return { first = false, tainted = false, call = Call.reply(id, call, summary), repeated = repeated }, texts
+    return { first = false, tainted = false, call = Call.reply(id, call, summary), repeated = Repeat.reply(id, summary) }
   end
 
   -- Refusals of a spent budget cost no budget; other mistakes of the model do.
@@ -158,8 +146,8 @@ script('settle', function(ask, texts)
   local function fill(summary)
     summary[5], summary[6], summary[7] = ask.admitted, outcome, code or cjson.null
     summary[8], summary[9] = ask.exitCode or cjson.null, ask.durationMs or cjson.null
-    summary[10], summary[11], summary[12] = ask.waitedMs, ask.outputBytes, isAnswered and 1 or 0
-    summary[13] = nil
+    summary[10], summary[11], summary[12] = ask.waitedMs, ask.outputBytes, ask.isAnswered and 1 or 0
+    summary[13] = ask.text and redis.call('HLEN', key.calls .. id) < Call.textsMost and ask.text or nil
     return summary
   end
 
@@ -208,16 +196,16 @@ script('settle', function(ask, texts)
 
   -- An answer that was brought just now needs no way back.
   local function settledReply(summary)
-    local repeated = isAnswered and { kind = 'settled' } or Repeat.reply(id, call, summary)
+    local repeated = ask.isAnswered and { kind = 'brought' } or Repeat.reply(id, summary)
     return { first = true, tainted = taintedNow, call = Call.reply(id, call, summary), repeated = repeated }
   end
 
-  -- What a sandbox keeps has run there, also if Redis has forgotten that it was sent.
-  local summary = fill(known or { ask.tool, ask.digest, nowMs, ask.inJournal and 1 or 0 })
+  -- What was answered and admitted has run in a sandbox, also if Redis has forgotten that it was sent.
+  local hasRun = ask.isAnswered and ask.admitted == 'yes'
+  local summary = fill(known or { ask.tool, ask.digest, nowMs, hasRun and 1 or 0 })
   if not known and redis.call('HLEN', key.calls .. id) >= Call.callsMax then return settledReply(summary) end
   Call.write(id, call, summary)
   if known then Call.callEnded(id, call) end
-  if answer ~= '' then Call.keepAnswer(id, call, answer) end
   if not known then countRefused() end
   Call.countSettled(id, outcome, code)
   if Rollout.isOpen(state) then
@@ -258,7 +246,7 @@ script('unsent-call', function(ask)
   local id, call = ask.key, ask.call
   local summary = Call.read(id, call)
   if not summary or Call.isSettled(summary) then return end
-  if not Call.removeSender(id, call, summary, ask.sender) then return end
+  if not Call.removeSender(summary, ask.sender) then return end
   if summary[4] > 0 then Call.write(id, call, summary) else withdraw(id, call, ask.counted) end
 end)
 
@@ -285,16 +273,15 @@ script('overdue-calls', function(ask)
   return rows
 end)
 
--- What is recorded of a call, with its answer while that is kept.
+-- What is recorded of a call, and what a repeat gets.
 script('lookup-call', function(ask)
   local id, call = ask.key, ask.call
   local summary = Over.recall(id, call, (Rollout.read(id, 'state')))
   if not summary then return nil end
   local recorded = { call = Call.reply(id, call, summary), setup = Setup.isRunning(id, call) }
   if not Call.isSettled(summary) then return recorded end
-  local texts
-  recorded.repeated, texts = Repeat.reply(id, call, summary)
-  return recorded, texts
+  recorded.repeated = Repeat.reply(id, summary)
+  return recorded
 end)
 
 -- Whether a call that waits in its sandbox may still start. Nil for a rollout that never began, or is unknown.

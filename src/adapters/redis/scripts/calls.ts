@@ -13,11 +13,12 @@ const barred = Type.Object({
 });
 const broken = Type.Object({ kind: Type.Literal('broken'), rollout: Rollout });
 const inJournal = { kind: Type.Literal('in_journal'), rollout: Rollout };
-const ranNothing = { kind: Type.Literal('ran_nothing'), rollout: Rollout };
+const text = Type.Optional(Type.String());
+const ranNothing = { kind: Type.Literal('ran_nothing'), rollout: Rollout, text };
 
 /** `Repeat.reply` of lib/repeat.lua. */
 const Repeated = Type.Union([
-  Type.Object({ kind: Type.Literal('settled') }),
+  Type.Object({ kind: Type.Literal('brought') }),
   Type.Object(inJournal),
   Type.Object(ranNothing),
   Type.Object({ kind: Type.Literal('output_gone') }),
@@ -34,7 +35,7 @@ const SetupEnd = Type.Object({
 });
 
 export const calls = {
-  /** Raw: its arguments, for a grader, and what a replay of set-up sends. `settled` replies raw its answer. */
+  /** Raw: its arguments, for a grader, and what a replay of set-up sends. */
   admit: contract(
     {
       key,
@@ -49,7 +50,6 @@ export const calls = {
         Type.Object({
           generation: Type.Integer(),
           boot: Type.String(),
-          endsStdin: Type.Optional(Type.Boolean()),
           idsApart: Type.Optional(Type.Boolean()),
         }),
       ),
@@ -63,7 +63,6 @@ export const calls = {
         activated: Type.Boolean(),
         timeLeftMs: Type.Optional(Type.Integer()),
       }),
-      Type.Object({ kind: Type.Literal('settled'), call: StoredCall }),
       Type.Object({ ...inJournal, call: StoredCall }),
       Type.Object({ ...ranNothing, call: StoredCall }),
       Type.Object({ kind: Type.Literal('output_gone'), call: StoredCall }),
@@ -76,10 +75,7 @@ export const calls = {
       barred,
     ]),
   ),
-  /**
-   * Raw: its answer if its sandbox does not keep that (`inJournal`), for a grader its arguments and its output, and what a replay of an upload sends. One that was settled before
-   * replies raw the stored answer.
-   */
+  /** Raw: for a grader its arguments and its output, and what a replay of an upload sends. */
   settle: contract(
     {
       key,
@@ -105,7 +101,8 @@ export const calls = {
       ranIn: Type.Optional(Type.String()),
       unserved: Type.Optional(Type.Boolean()),
       onlyNew: Type.Optional(Type.Boolean()),
-      inJournal: Type.Optional(Type.Boolean()),
+      isAnswered: Type.Boolean(),
+      text,
       setup: Type.Optional(SetupEnd),
     },
     orNothing(
@@ -133,7 +130,6 @@ export const calls = {
       }),
     ),
   ),
-  /** Replies raw its answer. */
   'lookup-call': contract(
     { key, call },
     orNothing(Type.Object({ call: StoredCall, setup: Type.Boolean(), repeated: Type.Optional(Repeated) })),

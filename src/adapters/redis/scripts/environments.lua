@@ -1,13 +1,12 @@
 -- requires: rollout
 -- Versions of environments, and catalogs: what each process' folder of them holds.
 
--- Environments that the previous release must not use are where it does not look. Each place is the prefix of their keys and the
--- zset of their versions.
+-- The previous release keeps some versions in a second place. Each place is the prefix of their keys and the zset of their versions.
 local places = { { key.environment, key.environments }, { key.newEnvironment, key.newEnvironments } }
 
 -- Keeps an environment version for as long as a run may be pinned to it, and forgets those that nobody published since.
 script('publish-environment', function(ask, texts)
-  local prefix, versions = unpack(places[ask.isNew and 2 or 1])
+  local prefix, versions = unpack(places[1])
   redis.call('SET', prefix .. ask.version, texts[1], 'PX', ask.keptMs)
   redis.call('ZADD', versions, nowMs, ask.version)
   redis.call('ZREMRANGEBYSCORE', versions, '-inf', nowMs - ask.keptMs)

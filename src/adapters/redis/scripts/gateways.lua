@@ -6,14 +6,6 @@ script('appear-gateway', function(ask)
   Gateway.decide(ask.gateway, nowMs)
 end)
 
--- Whether a gateway of the previous release may answer repeats. It looks for their answers here, and nowhere else. For a day after the
--- last such gateway was heard another one may come, as after a rollback. In the first seconds after Redis was replaced none has reported yet.
-script('may-older-answer', function()
-  if Gateway.isOlderHeard() then redis.call('SET', key.olderHeard, nowMs, 'PX', 24 * 3600 * 1000) end
-  local recoveredAtMs = tonumber(redis.call('GET', key.recovered) or 0)
-  return nowMs - recoveredAtMs < timing.gatewayReturnMs or redis.call('EXISTS', key.olderHeard) == 1
-end)
-
 -- `joined`: another gateway listens. `alone`: none does, so every client of E2B may have met a closed port;
 -- it discards what was opened before `atMs`, and then says that it listens. `unsure`: another may come back, or decides this
 -- itself; it must ask again. One that leaves is no other: its port closes, and load balancers know; unless it began to leave
@@ -21,9 +13,9 @@ end)
 -- still, or its machine is lost and its connection lasts longer.
 script('begin-gateway', function(ask)
   local decidesSinceMs = Gateway.read(ask.gateway).decidesSinceMs or nowMs
-  -- After an outage, gateways of the previous release have not reported yet. An empty fleet has nothing to lose.
+  -- After an outage, other gateways have not connected yet. An empty fleet has nothing to lose.
   local isEarly = redis.call('ZCARD', key.leases) > 0 and nowMs - decidesSinceMs < timing.gatewayReturnMs
-  local hasOther, isUnsure = Gateway.isOlderHeard(), isEarly
+  local hasOther, isUnsure = false, isEarly
   for other, has in pairs(Gateway.allConnected()) do
     local where = other == ask.gateway and 'gone' or Gateway.whereIs(other, has)
     -- Of two that start together, the first by name decides.

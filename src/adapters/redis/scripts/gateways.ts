@@ -7,7 +7,6 @@ const key = Type.String();
 const evidence = Type.String();
 
 export const gateways = {
-  'may-older-answer': contract({}, Type.Boolean()),
   'appear-gateway': contract({ gateway }, Nothing),
   'begin-gateway': contract(
     { gateway, openMs: Type.Number() },

@@ -246,10 +246,9 @@ script('reserve', function(ask)
     return found, reason, ''
   end
 
-  -- `ticket`: controllers of the previous release delete what it names when they end this start. The next release writes none.
   local function start(sandbox, template, reason, run)
-    redis.call('HSET', key.sandbox .. sandbox, 'template', template, 'phase', 'starting', 'sinceMs', nowMs, 'ticket', sandbox,
-      'reason', reason, 'run', run, 'environment', targetOf(template).environment)
+    redis.call('HSET', key.sandbox .. sandbox, 'template', template, 'phase', 'starting', 'sinceMs', nowMs, 'reason', reason,
+      'run', run, 'environment', targetOf(template).environment)
     redis.call('ZADD', key.starts, nowMs + ask.startTimeoutMs, sandbox)
     redis.call('SADD', key.starting .. template, sandbox)
     Sandbox.enlist(sandbox, template)
@@ -276,12 +275,10 @@ end)
 script('starts', function(ask)
   local starts = {}
   for _, sandbox in ipairs(redis.call('ZRANGE', key.starts, 0, -1)) do
-    local phase, sinceMs, ticket, template, environment, reason, run = unpack(redis.call('HMGET', key.sandbox .. sandbox,
-      'phase', 'sinceMs', 'ticket', 'template', 'environment', 'reason', 'run'))
+    local phase, sinceMs, template, environment, reason, run = unpack(redis.call('HMGET', key.sandbox .. sandbox,
+      'phase', 'sinceMs', 'template', 'environment', 'reason', 'run'))
     if phase == 'starting' and nowMs - sinceMs >= ask.forMs then
-      local start = launchOf(sandbox, template, environment, reason, run)
-      start.ticket = ticket or nil
-      starts[#starts + 1] = start
+      starts[#starts + 1] = launchOf(sandbox, template, environment, reason, run)
     end
   end
   return starts

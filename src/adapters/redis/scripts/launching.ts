@@ -35,10 +35,7 @@ export const launching = {
       Type.Object({ kind: Type.Literal('no_plan') }),
     ]),
   ),
-  starts: contract(
-    { forMs: Type.Integer() },
-    list(Type.Object({ ...launch, ticket: Type.Optional(Type.String()) })),
-  ),
+  starts: contract({ forMs: Type.Integer() }, list(Type.Object(launch))),
   /** Replies whose it is now, if it is granted at once. */
   ready: contract({ sandbox, boot: Type.String(), address: Type.String() }, orNothing(Type.String())),
   'launch-failed': contract(

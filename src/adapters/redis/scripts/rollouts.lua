@@ -1,4 +1,4 @@
--- requires: call, ending, gateway, line, outage, presence, record, rollout, row, run, setup, verdict
+-- requires: call, ending, gateway, line, outage, presence, record, rollout, row, run, verdict
 -- How long rollouts and runs live: who renews them, who ends them, and what silence means.
 
 -- The record of an attempt, or of the newest one where none is named: the id comes with its attempt left open.
@@ -99,7 +99,6 @@ script('expire-due', function(ask)
     end
   end
   Line.forgetPlaces()
-  Setup.letGoOfOld()
   return expired
 end)
 

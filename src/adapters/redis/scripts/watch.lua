@@ -169,29 +169,21 @@ local function fit(word, other)
 end
 
 -- A process that starts is noted with its timings, unless a running process of its release has agreed on others. A process that has been
--- silent for `silentMs` has ended.
+-- silent for `silentMs` has ended. No process becomes ready if a process of a release before the previous one runs, or ran in the last
+-- day: this release does not read what that one stored.
 script('agree-timings', function(ask)
   local word = cjson.decode(ask.word)
+  if redis.call('EXISTS', key.olderHeard) == 1 then return { isTooOld = true } end
   for _, process in ipairs(redis.call('ZRANGEBYSCORE', key.processesHeard, nowMs - ask.silentMs, '+inf')) do
     local other = cjson.decode(redis.call('HGET', key.processes, process) or '{}')
     local isRunning = process ~= ask.process and other.agreed and other.state ~= 'left'
+    if process ~= ask.process and other.state ~= 'left' and not other.knowsDemands then return { isTooOld = true } end
     if isRunning and other.version == word.version and not fit(word, other) then
       return { others = other.timings }
     end
   end
   keepWord(key.processes, key.processesHeard, ask.process, ask.word, ask.keptMs, ask.most)
   return {}
-end)
-
--- How many gateways of the previous release are here: they would grade a rollout without the amounts that its task demanded. One that
--- has not said anything for `silentMs` is gone.
-reading('older-gateways', function(ask)
-  local older = 0
-  for _, process in ipairs(redis.call('ZRANGEBYSCORE', key.processesHeard, nowMs - ask.silentMs, '+inf')) do
-    local word = cjson.decode(redis.call('HGET', key.processes, process) or '{}')
-    if word.kind == 'gateway' and word.state ~= 'left' and not word.knowsDemands then older = older + 1 end
-  end
-  return older
 end)
 
 -- A process says where the events of a log are told.

@@ -53,9 +53,11 @@ export const watch = {
       keptMs: Type.Integer(),
       most: Type.Integer(),
     },
-    Type.Object({ others: Type.Optional(Type.Record(Type.String(), Type.Integer())) }),
+    Type.Object({
+      others: Type.Optional(Type.Record(Type.String(), Type.Integer())),
+      isTooOld: Type.Optional(Type.Literal(true)),
+    }),
   ),
-  'older-gateways': contract({ silentMs: Type.Integer() }, Type.Integer()),
   'tell-event-log': contract(
     { log: Type.String(), word: Type.String(), keptMs: Type.Integer(), most: Type.Integer() },
     Nothing,

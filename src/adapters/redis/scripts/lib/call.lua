@@ -2,13 +2,13 @@
 -- A call is one JSON array in its rollout's hash of calls. Which sandbox it ran in is the rollout's: after the first call that is
 -- not set-up that never changes, and set-up has run in each of them (lib/setup.lua).
 --   1 tool  2 digest  3 startedAtMs  4 dispatched: how many tries may send it  5 admitted  6 outcome  7 code  8 exitCode  9 durationMs
---   10 waitedMs  11 outputBytes  12 answered
+--   10 waitedMs  11 outputBytes  12 answered  13 until it is settled: the ids of these tries; then
+--   what a refusal says, if its code does not say it, of the first 256 calls
 
--- Whoever repeats a call has just missed its answer. All of a long rollout's, of up to half a megabyte each, would fill Redis.
-local answersKept = 16
 -- Of one rollout, uncounted ones included. Below the 4,096 that its sandbox's journal has room for: the rest are for the
 -- setup's and the grader's own.
 local callsMax = 4000
+local textsMost = 256
 
 local function read(id, call)
   local text = redis.call('HGET', key.calls .. id, call)
@@ -29,48 +29,22 @@ local function overdueName(id, call)
   return id .. ' ' .. call -- no id has a space
 end
 
--- The tries that may send a call: a set of ids, one of each try of a gateway, as text behind the time at which the call was
--- dispatched. A try that has surely not sent it removes its id, and may do so again. With the last try the call is withdrawn.
--- Position 4 counts them. The previous release only counts: it adds tries without an id and removes any, so the count is what decides.
--- A set of an earlier time is left from a call that it withdrew or closed.
-local sendersKeptMs = 24 * 3600 * 1000 -- no rollout lives longer; for keys that the previous release does not delete
-
--- The next release has the ids in the call's record, in position 13, and no time before them.
-local function readSenders(id, call, summary)
-  if summary[13] then return summary[13] end
-  local startedAtMs, ids = string.match(redis.call('HGET', key.senders .. id, call) or '', '^(%d+)(.*)$')
-  return tonumber(startedAtMs) == summary[3] and ids or ' '
-end
-
-local function writeSenders(id, call, summary, ids)
-  if summary[13] then
-    summary[13] = ids
-    return
-  end
-  redis.call('HSET', key.senders .. id, call, string.format('%.0f', summary[3]) .. ids)
-  redis.call('PEXPIRE', key.senders .. id, sendersKeptMs)
-end
-
--- Whatever is left of an earlier time is replaced.
-local function firstSender(id, call, summary, sender)
-  writeSenders(id, call, summary, ' ' .. sender .. ' ')
-end
+-- The tries that may send a call: a set of ids, one of each try of a gateway, as text with a space before and after each. Position 4 counts
+-- them. A try that has surely not sent it removes its id, and may do so again. With the last try the call is withdrawn.
 
 -- The same try may ask twice, if it did not receive the first reply.
-local function addSender(id, call, summary, sender)
-  local ids = readSenders(id, call, summary)
+local function addSender(summary, sender)
+  local ids = summary[13] or ' '
   if string.find(ids, ' ' .. sender .. ' ', 1, true) then return end
-  summary[4] = summary[4] + 1
-  writeSenders(id, call, summary, ids .. sender .. ' ')
+  summary[4], summary[13] = summary[4] + 1, ids .. sender .. ' '
 end
 
 -- Returns false if the id is not in the set.
-local function removeSender(id, call, summary, sender)
-  local ids = readSenders(id, call, summary)
+local function removeSender(summary, sender)
+  local ids = summary[13] or ' '
   local first, last = string.find(ids, ' ' .. sender .. ' ', 1, true)
   if not first then return false end
-  summary[4] = summary[4] - 1
-  writeSenders(id, call, summary, string.sub(ids, 1, first) .. string.sub(ids, last + 1))
+  summary[4], summary[13] = summary[4] - 1, string.sub(ids, 1, first) .. string.sub(ids, last + 1)
   return true
 end
 
@@ -81,7 +55,6 @@ end
 
 local function callEnded(id, call)
   redis.call('SREM', key.inFlight .. id, call)
-  redis.call('HDEL', key.senders .. id, call)
   redis.call('ZREM', key.callDeadlines, overdueName(id, call))
 end
 
@@ -142,13 +115,6 @@ local function withdraw(id, call, counted)
   if counted then redis.call('HINCRBY', key.rollout .. id, 'calls', -1) end
 end
 
-local function keepAnswer(id, call, answer)
-  redis.call('HSET', key.answers .. id, call, answer)
-  if redis.call('LPUSH', key.answerOrder .. id, call) > answersKept then
-    redis.call('HDEL', key.answers .. id, redis.call('RPOP', key.answerOrder .. id))
-  end
-end
-
 local function countSettled(id, outcome, code)
   local run = Rollout.runOf(id)
   Run.count(run, 'outcome:' .. outcome)
@@ -165,7 +131,7 @@ local function settleInFlight(id, outcome, code)
     countSettled(id, outcome, code)
     redis.call('ZREM', key.callDeadlines, overdueName(id, call))
   end
-  redis.call('DEL', key.inFlight .. id, key.senders .. id)
+  redis.call('DEL', key.inFlight .. id)
   return #running
 end
 
@@ -184,11 +150,11 @@ end
 
 return {
   callsMax = callsMax,
+  textsMost = textsMost,
   read = read,
   write = write,
   isSettled = isSettled,
   overdueName = overdueName,
-  firstSender = firstSender,
   addSender = addSender,
   removeSender = removeSender,
   callRuns = callRuns,
@@ -198,7 +164,6 @@ return {
   keepArguments = keepArguments,
   keepOutput = keepOutput,
   withdraw = withdraw,
-  keepAnswer = keepAnswer,
   countSettled = countSettled,
   settleInFlight = settleInFlight,
   reply = reply,

@@ -1,4 +1,4 @@
--- requires: ending, outage, record, rollout, verdict
+-- requires: ending, record, rollout, verdict
 -- Gateways among each other, for clients that cannot tell a lost request from what the policy did (those of E2B).
 -- A gateway is there while its own channel has a subscriber: the kernel ends that connection with its process, however soon another
 -- gateway starts, and not because a process or its machine stands still.
@@ -65,15 +65,6 @@ local function allConnected()
     states[gateway] = states[gateway] or {}
   end
   return states
-end
-
--- Whether a gateway of the previous release has reported within seconds: it has no channel.
-local function isOlderHeard()
-  for _, process in ipairs(redis.call('ZRANGEBYSCORE', key.processesHeard, nowMs - Outage.inTouchMs, '+inf')) do
-    local word = cjson.decode(redis.call('HGET', key.processes, process) or '{}')
-    if word.kind == 'gateway' and word.state ~= 'left' and not word.isListed then return true end
-  end
-  return false
 end
 
 -- `there`; `silent`: it may connect again, or only its subscription is late; `gone`: it had the time to do so.
@@ -172,7 +163,6 @@ return {
   isKnown = isKnown,
   all = all,
   allConnected = allConnected,
-  isOlderHeard = isOlderHeard,
   whereIs = whereIs,
   forget = forget,
   loseRequest = loseRequest,

@@ -15,7 +15,7 @@ end
 local function keepRow(claim)
   if claim.item == '' then return end
   local rows = Batch.rowsOf(Rollout.tenantOf(claim.id))
-  rows.bytes = rows.bytes + Row.keep(claim.id, claim.row, claim.item, tonumber(claim.hardLifeMs))
+  rows.bytes = rows.bytes + Row.keep(claim.id, claim.row, claim.item)
 end
 
 -- The row comes with a later call, or again after Redis forgot it. Returns false if there is no room for it.

@@ -1,6 +1,6 @@
 -- requires: call, rollout
 -- What is left of a rollout that is over. Its hash shrinks to a line, in the script that closes it: what it takes to answer
--- whoever comes again, until nobody can. All else, and the bytes of its answers, stand beside it for as long as a request may
+-- whoever comes again, until nobody can. All else stands beside it for as long as a request may
 -- be repeated, and then the event log alone has them.
 
 local aDayMs = 24 * 3600 * 1000 -- no rollout lives longer
@@ -96,7 +96,7 @@ local function recall(id, call, state)
 end
 
 local function keepForRepeats(id)
-  for _, name in ipairs({ key.details, key.calls, key.answers, key.answerOrder }) do
+  for _, name in ipairs({ key.details, key.calls }) do
     redis.call('PEXPIRE', name .. id, timing.keptForRepeatsMs)
   end
 end

@@ -1,14 +1,11 @@
 -- requires: record, rollout, verdict
 -- What a repeat of a settled call gets: `Repeated` of scripts/calls.ts. It follows from the call's own outcome and the verdict of
--- its rollout, here and nowhere else. Its answer follows raw.
-local function reply(id, call, summary)
+-- its rollout, here and nowhere else.
+local function reply(id, summary)
   local outcome, code, isAnswered = summary[6], summary[7], summary[12] ~= 0
   if code == 'sandbox_broken' and not isAnswered then return { kind = 'broken', rollout = Record.read(id) } end
   local verdict, discarded = Verdict.read(id)
-  local answer = isAnswered and not discarded and redis.call('HGET', key.answers .. id, call)
-  if answer then return { kind = 'settled' }, { answer } end
-  -- The next release stores no answers: what ran nothing is worded from its record.
-  if isAnswered and summary[5] == 'no' and not discarded then return { kind = 'ran_nothing', rollout = Record.read(id) } end
+  if isAnswered and summary[5] == 'no' and not discarded then return { kind = 'ran_nothing', rollout = Record.read(id), text = summary[13] } end
   if not discarded and (isAnswered or outcome == 'completed') then
     local state, broken, sandbox = Rollout.read(id, 'state', 'broken', 'sandbox')
     local hasRun = summary[4] > 0

@@ -1,8 +1,6 @@
 -- requires: rollout
 -- Dataset rows. Rollouts of one group have the same one, so a tenant's row is kept once, under its digest, while any
 -- rollout that names it in its field `row` is open; what a tenant's rows hold together is counted, for there is a bound.
--- An earlier version keeps a row for each rollout (`ownRow`), and knows of no other. While it is replaced, either
--- may open, read and end what the other has opened.
 
 local function rowName(id, digest)
   return Rollout.tenantOf(id) .. '/' .. digest
@@ -16,7 +14,7 @@ end
 -- The row of a rollout, or nil.
 local function read(id)
   local digest = digestOf(id)
-  return digest and redis.call('GET', key.row .. rowName(id, digest)) or redis.call('GET', key.ownRow .. id)
+  return digest and redis.call('GET', key.row .. rowName(id, digest))
 end
 
 local function uncount(tenant, bytes)
@@ -28,20 +26,11 @@ local function forgetRow(tenant, digest)
   local name = tenant .. '/' .. digest
   local bytes = redis.call('STRLEN', key.row .. name)
   redis.call('UNLINK', key.row .. name, key.rowReaders .. name)
-  redis.call('ZREM', key.rows .. tenant, digest)
   uncount(tenant, bytes)
-end
-
-local function giveBackOwnRow(id)
-  local bytes = redis.call('STRLEN', key.ownRow .. id)
-  if bytes == 0 then return end
-  redis.call('UNLINK', key.ownRow .. id)
-  uncount(Rollout.tenantOf(id), bytes)
 end
 
 -- The row goes with its last reader: nothing runs for any of them any more, and a repeat gets what is recorded.
 local function giveBack(id)
-  giveBackOwnRow(id)
   local digest = digestOf(id)
   if not digest or digest == '' then return end
   local name = rowName(id, digest)
@@ -51,14 +40,10 @@ local function giveBack(id)
   if redis.call('EXISTS', key.rowReaders .. name) == 0 then forgetRow(Rollout.tenantOf(id), digest) end
 end
 
--- An earlier version removes a row when the hard life of its last reader is over, with time to spare. The next one lists none.
-local rowSpareMs = 3600 * 1000
-
 -- Returns how many bytes more are kept now: none where another reader has brought it.
-local function keep(id, digest, text, hardLifeMs)
-  local tenant, name = Rollout.tenantOf(id), rowName(id, digest)
+local function keep(id, digest, text)
+  local name = rowName(id, digest)
   redis.call('SADD', key.rowReaders .. name, id)
-  redis.call('ZADD', key.rows .. tenant, 'GT', nowMs + hardLifeMs + rowSpareMs, digest)
   return redis.call('SET', key.row .. name, text, 'NX') and #text or 0
 end
 

@@ -99,7 +99,7 @@ end
 
 -- Templates with sandboxes, so that a pool is counted without a look at thousands of templates that have none. Every sandbox that begins or is
 -- restored enters its template here, and each count of its sandboxes corrects that: controllers count all templates with sandboxes every five
--- seconds, also those of which a process of the previous release has begun one.
+-- seconds.
 local function stock(template, sandboxes)
   if sandboxes > 0 then redis.call('SADD', key.stocked, template) else redis.call('SREM', key.stocked, template) end
 end

@@ -9,14 +9,12 @@
 --               that was replayed
 --   setup-sent: call → what to send again, opaque here
 -- `dispatched` of its record is `setup` until a call without the mark is dispatched: whether the policy may have acted.
--- While a rollout heals, `healing` of its record has the cause of the loss. The previous release would run calls in a sandbox
--- without the set-up, so it finds a taint in the form that it reads.
+-- While a rollout heals, `healing` of its record has the cause of the loss.
 
 local bytesMost = 16 * 1024 * 1024 -- of one rollout
 local stepsMost, tookMostMs = 256, 5 * 60 * 1000 -- a replay takes as long again, and its rollout waits for it
+local spareMs = 2 * 3600 * 1000 -- beyond the hard life of a rollout
 local replaysMost = 3 -- what breaks each of its sandboxes may be the set-up itself
-local spareMs = 3600 * 1000 -- beyond the hard life of a rollout that an earlier version has ended
-local letGoAtOnce = 20
 
 local function uncount(tenant, bytes)
   if bytes == 0 then return end
@@ -27,16 +25,8 @@ end
 local function forget(id)
   uncount(Rollout.tenantOf(id), tonumber(redis.call('HGET', key.setup .. id, 'kept') or 0))
   redis.call('UNLINK', key.setup .. id, key.setupSent .. id)
-  redis.call('ZREM', key.setups, id)
 end
 
--- What an earlier version has ended without knowing of it.
-local function letGoOfOld()
-  local over = redis.call('ZRANGEBYSCORE', key.setups, '-inf', nowMs, 'LIMIT', 0, letGoAtOnce)
-  for _, id in ipairs(over) do forget(id) end
-end
-
--- A rollback leaves these keys to a version that removes none of them.
 local function lastsUntil(name, atMs)
   if redis.call('PTTL', name) < atMs - nowMs then redis.call('PEXPIRE', name, math.floor(atMs - nowMs)) end
 end
@@ -79,13 +69,11 @@ end
 -- A call is dispatched as set-up. What an upload sends is brought with its end. Calls that run at the same time may depend on one
 -- another in ways that no order of a replay repeats.
 local function begin(id, call, hardEndMs, redisRun, sent, said)
-  local name, untilMs = key.setup .. id, hardEndMs + 2 * spareMs
+  local name, untilMs = key.setup .. id, hardEndMs + spareMs
   if redis.call('HSETNX', name, 'redis', redisRun) == 1 then
     Rollout.write(id, 'setup', 1)
     redis.call('HSET', name, 'untilMs', string.format('%.0f', untilMs))
-    redis.call('ZADD', key.setups, hardEndMs + spareMs, id)
     lastsUntil(name, untilMs)
-    lastsUntil(key.setups, untilMs)
   end
   if redis.call('HEXISTS', name, 'running') == 1 then makeUnfit(id, 'its set-up calls overlapped') end
   if redis.call('HSETNX', name, 'call ' .. call, 1) == 1 then redis.call('HINCRBY', name, 'marks', 1) end
@@ -119,7 +107,7 @@ local function noteUnsent(id, call, summary)
   end
 end
 
--- Whether a call has come that is no set-up, also one that ran nothing. All calls are counted, because the previous release marks none.
+-- Whether a call has come that is no set-up, also one that ran nothing.
 local function isOver(id)
   local marks, unsent = redis.call('HGET', key.setup .. id, 'marks'), Rollout.read(id, 'unsent')
   return redis.call('HLEN', key.calls .. id) > tonumber(marks or 0) + tonumber(unsent or 0)
@@ -158,11 +146,11 @@ end
 -- Its sandbox is lost, and another one is to get its state.
 local function heal(id, cause)
   redis.call('HINCRBY', key.rollout .. id, 'heals', 1)
-  Rollout.write(id, 'healing', cause, 'taintCode', 'recovering', 'taintCause', '', 'taintEvidence', '{}', 'taintAtMs', nowMs)
+  Rollout.write(id, 'healing', cause)
 end
 
 local function endHealing(id)
-  redis.call('HDEL', key.rollout .. id, 'healing', 'taintCode', 'taintCause', 'taintEvidence', 'taintAtMs')
+  redis.call('HDEL', key.rollout .. id, 'healing')
 end
 
 -- The number of the last step that was replayed in the sandbox of this generation, nil if no replay began there; and how many there are.
@@ -206,7 +194,6 @@ local function leave(id)
 end
 
 return {
-  letGoOfOld = letGoOfOld,
   isSure = isSure,
   begin = begin,
   unmark = unmark,

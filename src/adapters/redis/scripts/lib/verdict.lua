@@ -24,47 +24,32 @@ local becomes = {
   discarded = {},
 }
 
--- The previous release has no `verdict`: it reads and writes `discard` and four fields of a taint. Both forms are written
--- until it is gone, and a verdict that either has decided is read. `broken`, `score` and `scoreDetail` belong to both.
+-- Of a rollout that is over, its line has no `discarded`, but its code, cause, mark and time.
 local fields = {
-  'verdict', 'discarded', 'suspected', 'discard', 'taintCode', 'taintCause', 'taintEvidence', 'taintAtMs', 'score', 'broken',
-  'decidedAtMs', 'closedAtMs', 'voidedAtMs', 'healing',
+  'verdict', 'discarded', 'suspected', 'discard', 'taintCause', 'taintAtMs', 'decidedAtMs', 'closedAtMs', 'voidedAtMs', 'healing',
   -- Its place, read with them in one command.
   'state', 'closedBy', 'hardEndMs',
 }
-
-
-local function wordOf(has)
-  if has.verdict == 'scored' or has.verdict == 'discarded' then return has.verdict end
-  -- The taint of a rollout that heals is for the previous release (lib/setup.lua).
-  if has.discard or (has.taintCode and not has.healing) then return 'discarded' end
-  if has.score then return 'scored' end
-  return has.broken and 'broken' or 'open'
-end
 
 local function present(text)
   return text and text ~= '' and text or nil
 end
 
--- `discard` has the first code that decided. A taint by another code came later.
-local function discardOfBefore(has)
-  local code = has.discard or has.taintCode
-  if has.taintCode ~= code then return { code = code, suspected = present(has.suspected) } end
+local function discardOfLine(has)
   return {
-    code = code, cause = present(has.taintCause), suspected = present(has.suspected), evidence = present(has.taintEvidence),
-    atMs = tonumber(has.taintAtMs),
+    code = has.discard, cause = present(has.taintCause), suspected = present(has.suspected), atMs = tonumber(has.taintAtMs),
   }
 end
 
 -- The verdict in these fields, and what is known of its discard: `Discarded` of scripts/shapes.ts. Of a rollout that is over, its line
 -- may know only when it closed.
 local function of(has)
-  local word = wordOf(has)
+  local word = has.verdict or 'open'
   if word ~= 'open' then
     for _, field in ipairs({ 'decidedAtMs', 'closedAtMs', 'voidedAtMs' }) do noteVerdictOf(has[field]) end
   end
   if word ~= 'discarded' then return word end
-  return word, has.discarded and cjson.decode(has.discarded) or discardOfBefore(has)
+  return word, has.discarded and cjson.decode(has.discarded) or discardOfLine(has)
 end
 
 -- The verdict, what is known of its discard, and the fields of its place.
@@ -107,26 +92,18 @@ function write.scored(id, what)
   Run.countScore(id, tonumber(what.score))
 end
 
--- A discard that closes its rollout needs no taint to bar it in the previous release.
-local closesItself = { expire = true, refuse = true, void = true }
-
-function write.discarded(id, what, event)
+function write.discarded(id, what)
   local suspected = markOf(id, what)
   local discarded = { code = what.code, cause = what.cause, suspected = suspected, evidence = what.evidence, atMs = nowMs }
-  Rollout.write(id, 'verdict', 'discarded', 'discarded', cjson.encode(discarded), 'discard', what.code)
+  Rollout.write(id, 'verdict', 'discarded', 'discarded', cjson.encode(discarded), 'discard', what.code,
+    'taintCause', what.cause or '', 'taintAtMs', nowMs)
   if suspected then Rollout.write(id, 'suspected', suspected) end
-  if not closesItself[event] then
-    Rollout.write(id, 'taintCode', what.code, 'taintCause', what.cause or '', 'taintEvidence', what.evidence or '{}', 'taintAtMs', nowMs)
-  end
   Run.countDiscard(id, what.code, what.counted)
 end
 
 -- The verdict alone, for a script that acts on it and does not reply it.
 local function wordAt(id)
-  local has = {}
-  has.verdict, has.discard, has.taintCode, has.score, has.broken, has.healing =
-    Rollout.read(id, 'verdict', 'discard', 'taintCode', 'score', 'broken', 'healing')
-  return wordOf(has)
+  return Rollout.read(id, 'verdict') or 'open'
 end
 
 -- The one place that changes a verdict; true if it did. `what` of a discard: `code`, `cause`, `suspected`, `evidence`,
@@ -136,7 +113,7 @@ local function change(id, event, what)
   local to = becomes[word][event]
   if not to or not mayChange(word, event, what, at.state) then return false end
   if at.healing then Setup.endHealing(id) end
-  write[to](id, what, event)
+  write[to](id, what)
   Rollout.write(id, 'decidedAtMs', nowMs)
   Run.decided(Rollout.runOf(id))
   hasFreshVerdict = true

@@ -1,11 +1,9 @@
 -- Wake-ups: what happened to a rollout, for the gateways that hold a request of it: `WakeUp` of scripts/wake-ups.ts. A message may be lost,
--- which costs the two seconds until the next renewal. The previous release knows only that something happened. It gets the id on a
--- channel of its own, right after the message, so that a gateway of this release recognizes it.
+-- which costs the two seconds until the next renewal.
 
 local function publish(id, wakeUp)
   wakeUp.rollout = id
   redis.call('PUBLISH', key.wakeUps, cjson.encode(wakeUp))
-  redis.call('PUBLISH', key.wake, id)
 end
 
 -- It has a sandbox. The gateway that waits for it needs not claim again.
