@@ -9,6 +9,8 @@ export type HostParts = {
   readonly memoryRoom: MemoryRoom;
   readonly kernelKills: KernelKills | null;
   readonly canLimitSockets: boolean;
+  /** How many pseudo terminals more the machine would need for all sandboxes. */
+  readonly terminalsLacking: number;
   /** Whether the root of a sandbox from an image's folder can be written. */
   readonly canOverlay: boolean;
   /** Why no image of a registry can be used, as the end of a sentence; null: they can. */
@@ -41,6 +43,7 @@ export function limitationsOf(host: HostParts): readonly string[] {
     ...limitationsOfMemory(host.memoryRoom),
     ...limitationsOfBlame(host),
     ...(host.canLimitSockets ? [] : [unlimitedSockets]),
+    ...(host.terminalsLacking > 0 ? [fewTerminals(host)] : []),
     'A disk limit counts as memory: what a sandbox writes is kept in memory, and counts toward the memory limit too.',
     'Sandboxes share this host’s kernel: for code that attacks the kernel, run on a cluster with gVisor or Kata.',
   ];
@@ -48,6 +51,9 @@ export function limitationsOf(host: HostParts): readonly string[] {
 
 const unlimitedSockets =
   'The number of a sandbox’s sockets is not limited on this host: their unread and unfinished data can take memory of the host beyond the memory limit. A limit takes node as root, Linux 5.9, and no other program that answers system calls (seccomp).';
+
+const fewTerminals = ({ terminalsLacking }: HostParts) =>
+  `Many sandboxes that each take all of their 32 pseudo terminals leave none for others, whose script, tmux and terminals then fail: this host does not let node raise kernel.pty.max. Raise it by ${terminalsLacking}.`;
 
 const readOnlyRoots =
   'The root of a sandbox from an image’s folder (rootfs) is read-only on this host; /workspace, /tmp, /var/tmp and the folders that an environment names are empty at the start, and files cannot be renamed between them. A writable root takes node as root, user ids of each sandbox’s own, Linux 5.19, and folders on a file system whose owners the kernel can shift: ext4, xfs, btrfs or tmpfs, not the overlay that is a container’s root.';

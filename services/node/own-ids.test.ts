@@ -41,6 +41,7 @@ const limitations = (host: Pick<HostParts, 'ids'> & Partial<HostParts>) =>
     memoryRoom,
     kernelKills,
     canLimitSockets: true,
+    terminalsLacking: 0,
     canOverlay: true,
     imageTrouble: null,
     ...host,

@@ -124,6 +124,8 @@ export type IdRanges = {
 const firstId = 0x7000_0000;
 const rangesInBlock = 64;
 const blocks = 63;
+/** Of all nodes of this host together. */
+export const mostSandboxes = blocks * rangesInBlock;
 
 /** What a test gives its own of. */
 type IdRangeTools = {
@@ -172,7 +174,7 @@ export function createIdRanges(firstBlock: number, tools: IdRangeTools = thisHos
   };
 }
 
-const noneLeft = `no range of ids is free: all ${blocks * rangesInBlock} of this host are in use by sandboxes of this and of other nodes`;
+const noneLeft = `no range of ids is free: all ${mostSandboxes} of this host are in use by sandboxes of this and of other nodes`;
 
 const basesOf = (block: number) =>
   Array.from({ length: rangesInBlock }, (_, index) => firstId + (block * rangesInBlock + index) * idsInRange);

@@ -30,6 +30,7 @@ import { createRecords, removeOrphans } from './sandbox/record.ts';
 import { createSandboxes } from './sandbox/sandboxes.ts';
 import { compileFilter } from './seccomp/filter.ts';
 import { createStartLine } from './sandbox/start-line.ts';
+import { makeRoomForTerminals } from './sandbox/terminals.ts';
 import type { Trial } from './sandbox/trial.ts';
 import { createHandle } from './serving/handle.ts';
 import { refuseSecondNode, serve } from './serving/serve.ts';
@@ -71,6 +72,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   await writeFile(filterFile, compileFilter(process.arch));
   const canLayer = isRoot && (await tryLayers(stateFolder));
   const canLimitSockets = isRoot && (await tryLimitSockets(payloadFolder));
+  const terminalsLacking = isRoot ? await makeRoomForTerminals() : 0;
   const name = groupName(config.fleet, stateFolder);
   const groups = createGroups(await detectLayout(), name, clock);
   const feed = createFeed();
@@ -127,6 +129,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     memoryRoom,
     kernelKills,
     canLimitSockets,
+    terminalsLacking,
     canOverlay,
     imageTrouble: noImages,
   });

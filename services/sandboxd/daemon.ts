@@ -6,10 +6,12 @@ import {
   protocolVersion,
   type ScreenReply,
 } from '#src/protocol/sandboxd/wire.ts';
+import { memoryFilesHere } from '#src/platform/memory-account.ts';
 import { Binding } from './binding.ts';
 import { Journal } from './calls/journal.ts';
 import { Outputs, reservedBytes } from './calls/answer.ts';
 import { BackgroundTime, momentNow } from './calls/background-time.ts';
+import { MemoryBetweenCalls } from './calls/memory-watch.ts';
 import { NodeBetweenCalls, nodeLook } from './calls/node-watch.ts';
 import { SharedLimits } from './calls/shared-limits.ts';
 import { callStarter } from './calls/start-call.ts';
@@ -56,6 +58,7 @@ export type Daemon = {
   /** Folders in which a policy's changes were put for a grader. */
   readonly changed: Set<string>;
   readonly betweenCalls: NodeBetweenCalls;
+  readonly memoryBetweenCalls: MemoryBetweenCalls;
   /** Looks of operators at terminals that are under way. */
   readonly screens: Map<number | null, Promise<ScreenReply>>;
 } & Around;
@@ -84,8 +87,9 @@ export function createDaemon(config: Config, env: NodeJS.ProcessEnv, boot: strin
   const limits = new SharedLimits(config);
   const lookAtNode = nodeLook(config, limits);
   const betweenCalls = new NodeBetweenCalls(lookAtNode, () => hasLife(config, leaders, limits.pid));
+  const memoryBetweenCalls = new MemoryBetweenCalls(memoryFilesHere(config.cgroupEvents));
   const starter = callStarter(
-    { ...grounds, lifeLeftMs, lookAtNode, betweenCalls },
+    { ...grounds, lifeLeftMs, lookAtNode, betweenCalls, memoryBetweenCalls },
     turns,
     outputs,
     background,
@@ -107,6 +111,7 @@ export function createDaemon(config: Config, env: NodeJS.ProcessEnv, boot: strin
     background,
     changed,
     betweenCalls,
+    memoryBetweenCalls,
     screens: new Map(),
     ...around,
   };

@@ -39,7 +39,8 @@ export function undisturbed(answer: CallAnswer | 'running'): CallAnswer | 'runni
 }
 
 const killedFor = {
-  machine: 'the machine had no memory left and killed something in the sandbox while the call ran',
+  machine:
+    'the machine had no memory left and killed something in the sandbox while the call ran or since the one before',
   unknown:
-    'something in the sandbox was killed for memory while the call ran, and it is not certain that the sandbox reached its own limit',
+    'something in the sandbox was killed for memory while the call ran or since the one before, and it is not certain that the sandbox reached its own limit',
 };

@@ -26,8 +26,8 @@ import {
   badEnd,
   brokenByPolicy,
   brokenProtocol,
-  endOf,
   gradingCall,
+  unlessBrokenTwice,
   unlessPolicys,
   untilGraded,
 } from './run-command-grader.ts';
@@ -104,13 +104,16 @@ async function gradeIn(
   };
   const placed = await whileItIsOurs(deps, claim, place).catch(beforeItRan);
   if ('refused' in placed) return badEnd('artifacts', placed.refused);
-  const { call, request } = gradingCall(deps.random, job, leaf, rollout);
-  const ask = (waitMs: number, inTime: () => AbortSignal) =>
-    whileItIsOurs(deps, claim, async (gone) =>
-      undisturbed(await deps.link.call(target, call, request, waitMs, AbortSignal.any([gone, inTime()]))),
+  const grade = async () => {
+    const { call, request } = gradingCall(deps.random, job, leaf, rollout);
+    return untilGraded(request, (waitMs: number, inTime: () => AbortSignal) =>
+      whileItIsOurs(deps, claim, async (gone) =>
+        undisturbed(await deps.link.call(target, call, request, waitMs, AbortSignal.any([gone, inTime()]))),
+      ),
     );
+  };
   return toldWhere(
-    endOf(leaf, await untilGraded(request, ask)),
+    await unlessBrokenTwice(deps, job, leaf, grade),
     `in sandbox ${target.sandbox} of its own${withChanges(artifacts, leaf, placed)}`,
   );
 }

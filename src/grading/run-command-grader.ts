@@ -1,6 +1,6 @@
 import { undisturbed } from '../claiming/undisturbed.ts';
 import { targetOf } from '../claiming/target.ts';
-import { Failure } from '../failure/failure.ts';
+import { Barred, Failure } from '../failure/failure.ts';
 import { saidBySandbox } from '../failure/witness.ts';
 import { aroundGraderMs, type Item } from '../model/grader.ts';
 import { type CallId, callId } from '../model/ids.ts';
@@ -15,6 +15,9 @@ import {
 import type { CommandEnd, CommandGrade, Leaf } from './graders/evaluation.ts';
 import type { GradeJob } from './job.ts';
 import { maxPauseMs } from './paused-clock.ts';
+import { longestGradeMs } from '../model/grading-time.ts';
+import { NotYet, type RetryDeps, retrying } from '../waiting/retries.ts';
+import { retryPolicies } from '../waiting/retry-policies.ts';
 import { PolicyBrokeIt, type TroubleDeps, whileItStands } from './still-there.ts';
 
 export type CommandGraderDeps = TroubleDeps & {
@@ -48,13 +51,74 @@ export async function runCommandGrader(
 ): Promise<CommandEnd> {
   if (job.rollout.broken !== null) return brokenByPolicy(job.rollout.broken);
   try {
-    return endOf(leaf, await run(deps, job, leaf, rollout));
+    return await unlessBrokenTwice(deps, job, leaf, () => run(deps, job, leaf, rollout));
   } catch (thrown) {
     if (thrown instanceof PolicyBrokeIt) return brokenByPolicy(thrown.message);
     if (thrown instanceof LinkError) throw brokenProtocol(thrown.message);
     throw thrown;
   }
 }
+
+/**
+ * Believes that the policy left a grader no room only if a second try finds none either; before it, everything of the policy is ended again.
+ * A second try that fails otherwise says nothing, so the first end counts. A grader that has run is not run again: it may leave other
+ * files than it found, and what it runs of the policy's would know it by then. If too little of the turn is left, there is no second try:
+ * a turn that runs out of time would discard what should score low.
+ */
+export async function unlessBrokenTwice(
+  deps: RetryDeps,
+  job: Pick<GradeJob, 'environment' | 'deadline'>,
+  leaf: Leaf<'command'>,
+  grade: () => Promise<CallAnswer | 'running'>,
+): Promise<CommandEnd> {
+  let broken: NoRoom | null = null;
+  const attempt = async () => {
+    try {
+      const answer = await grade();
+      const end = endOf(leaf, answer);
+      if (!isBroken(end) || hasRun(answer)) return end;
+      throw new NoRoom(end);
+    } catch (thrown) {
+      if (!(thrown instanceof NoRoom)) throw broken === null || isVeto(thrown) ? thrown : broken;
+      const isLast = broken !== null || !hasTimeForAnother(job, leaf);
+      broken ??= thrown;
+      throw isLast ? broken : new NotYet(broken);
+    }
+  };
+  try {
+    return await retrying(deps, retryPolicies.graderWithoutRoom, attempt, { until: job.deadline });
+  } catch (thrown) {
+    if (thrown instanceof NoRoom) return thrown.end;
+    throw thrown;
+  }
+}
+
+class NoRoom extends Error {
+  readonly end: CommandEnd;
+
+  constructor(end: CommandEnd) {
+    super('its sandbox had no room for the grader');
+    this.end = end;
+  }
+}
+
+const isBroken = ({ grade }: CommandEnd): boolean => grade.kind === 'bad' && grade.how === 'broken';
+
+const hasRun = (answer: CallAnswer | 'running'): boolean =>
+  answer !== 'running' && answer.ending.kind !== 'not_started';
+
+/** With the pause before it, and what the machine may take away from it. */
+function hasTimeForAnother(
+  { environment, deadline }: Pick<GradeJob, 'environment' | 'deadline'>,
+  leaf: Leaf<'command'>,
+): boolean {
+  const { firstMs } = retryPolicies.graderWithoutRoom.pauses;
+  return deadline.remainingMs >= firstMs + longestGradeMs(environment) + maxPauseMs(environment, leaf);
+}
+
+/** The rollout was lost or ended meanwhile, or its policy broke the whole sandbox. */
+const isVeto = (thrown: unknown): boolean =>
+  thrown instanceof PolicyBrokeIt || thrown instanceof Barred || (thrown instanceof Failure && thrown.taints);
 
 async function run(
   deps: CommandGraderDeps,

@@ -44,6 +44,7 @@ export type Retried =
   | 'gradingStep'
   | 'graderConnection'
   | 'policysFiles'
+  | 'graderWithoutRoom'
   | 'graderSandbox'
   | 'graderSilence'
   | 'forgottenTurn'
@@ -270,6 +271,16 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
     pauses: { firstMs: 1_000, factor: 3, longestMs: 3_000 },
     withinMs: always,
     by: ['src/grading/policys-files.ts'],
+  },
+  graderWithoutRoom: {
+    what: 'a command grader whose files or start its sandbox had no room for',
+    on: 'a lack of memory or processes that the sandbox’s own account shows',
+    until: 'one more try, if there is time for a whole grading; then the policy caused it',
+    again: named,
+    mostTries: 2,
+    pauses: { firstMs: 1_000, factor: 1, longestMs: 1_000 },
+    withinMs: always,
+    by: ['src/grading/run-command-grader.ts'],
   },
   graderSandbox: {
     what: 'another sandbox for a grader that works where the policy never was',

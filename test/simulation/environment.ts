@@ -132,6 +132,9 @@ const limits = {
   hardLifeMs: 240_000,
 };
 
+/** There is time for a second try of a grader without room. */
+const patientLimits = { ...limits, gradeMs: 80_000 };
+
 function environment(name: string, given: Partial<EnvironmentOfTest>): Environment {
   return fakeEnvironment({
     name: environmentName(name),
@@ -160,7 +163,11 @@ const environments: readonly Environment[] = [
     limits: { ...limits, gradeMs: 105_000 },
     pool: { minReady: 1, max: 8, maxAgeMs: 3_600_000, grader: graderPool },
   }),
-  environment('prepared', { grader: toldTheWhole, setup: { commands: [['set', 'up']], timeoutMs: 5_000 } }),
+  environment('prepared', {
+    grader: toldTheWhole,
+    setup: { commands: [['set', 'up']], timeoutMs: 5_000 },
+    limits: patientLimits,
+  }),
   // Of worlds with an actor alone.
   environment('attached', {
     grader: looksAtFiles,
@@ -176,6 +183,17 @@ const changedEnvironment = environment('changed', {
   pool: { minReady: 0, max: 8, maxAgeMs: 3_600_000, grader: { ...graderPool, minReady: 0 } },
 });
 
-/** Those of a world in which rollouts of `asked` are played; null: the usual ones. */
-export const environmentsFor = (asked: readonly string[] | null): readonly Environment[] =>
-  asked?.includes('changed') === true ? [...environments, changedEnvironment] : environments;
+/** Of worlds with an actor alone: as `counted`. */
+const patientEnvironment = environment('patient', {
+  grader: inSandbox,
+  limits: patientLimits,
+  pool: { minReady: 0, max: 8, maxAgeMs: 3_600_000 },
+});
+
+const ofSomeWorlds: readonly Environment[] = [changedEnvironment, patientEnvironment];
+
+/** Those of a world in which rollouts of `played` are played. */
+export const environmentsFor = (played: readonly string[]): readonly Environment[] => [
+  ...environments,
+  ...ofSomeWorlds.filter(({ name }) => played.includes(name)),
+];

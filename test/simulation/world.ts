@@ -131,8 +131,8 @@ export class World {
     this.#planted = planted;
     this.#chance = new Chance(`seed ${seed}`);
     this.stage = actor === null ? null : new Stage(actor, seed, together);
-    this.environments = environmentsFor(asked);
     const environments = asked ?? (actor === null ? usualEnvironments : environmentsOfActors);
+    this.environments = environmentsFor(environments);
     this.planned = planRollouts(this.#chance.fork('plan'), rollouts, environments);
     this.story = new Story(this.scheduler);
     const share = actor === null ? shareOfTroubles(seed) : 0;

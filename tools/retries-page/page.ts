@@ -44,6 +44,7 @@ const partOf: Readonly<Record<Retried, Part>> = {
   overdueCall: 'call',
   gradingStep: 'grade',
   graderConnection: 'grade',
+  graderWithoutRoom: 'grade',
   policysFiles: 'grade',
   graderSandbox: 'grade',
   graderSilence: 'grade',

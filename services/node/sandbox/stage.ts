@@ -117,9 +117,10 @@ export type StagedMount =
 
 /**
  * A machine has 4,096 pseudo terminals, of which all sandboxes together get 3,072: without a limit one of them takes
- * them all, and `script` or `tmux` fails in the others. Far more than one rollout has windows.
+ * them all, and `script` or `tmux` fails in the others. Far more than one rollout has windows. `terminals.ts` makes the machine's enough
+ * for all sandboxes.
  */
-const mostTerminals = 32;
+export const mostTerminals = 32;
 
 /** In `stageFolder`, one place for each; the same names for every sandbox, since no launch sees another's. */
 export function stage(stageFolder: string, diskBytes: number, folders: readonly string[]) {

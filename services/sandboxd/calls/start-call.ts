@@ -1,15 +1,7 @@
 import { resolve } from 'node:path';
 import type { BuiltinAction, CallRequest, ExecAction, GradeTurn } from '#src/protocol/sandboxd/wire.ts';
 import { followTool, isTerminalTool } from '#src/protocol/sandboxd/terminals.ts';
-import { lookAtMemoryEveryMs, watchMachineMemory } from '#src/platform/machine-memory.ts';
-import {
-  type MemoryFiles,
-  type MemoryKills,
-  memoryFilesHere,
-  memoryKillsSince,
-  needsMachine,
-  readMemoryAccount,
-} from '#src/platform/memory-account.ts';
+import { memoryFilesHere } from '#src/platform/memory-account.ts';
 import { commandEnv, graderEnv } from '../command/command-env.ts';
 import { cutCapture } from '../command/capture.ts';
 import { pausesOf } from '../command/starvation.ts';
@@ -31,6 +23,7 @@ import { keptBytes, type Outputs, type RawAnswer } from './answer.ts';
 import type { BackgroundTime } from './background-time.ts';
 import { clockAtStart } from './call-clock.ts';
 import type { StartCall } from './journal.ts';
+import { type MemoryBetweenCalls, watchMemory } from './memory-watch.ts';
 import { watchMirrors } from './mirror-watch.ts';
 import { type NodeBetweenCalls, type NodeLook, watchNode } from './node-watch.ts';
 
@@ -44,12 +37,13 @@ export function callStarter(
   outputs: Outputs,
   background: BackgroundTime,
 ): StartCall {
-  const { config, betweenCalls, lookAtNode } = deps;
+  const { config, betweenCalls, memoryBetweenCalls, lookAtNode } = deps;
   const queries = queriesOf(deps);
   const memory = memoryFilesHere(config.cgroupEvents);
   return async (callId, request, cancel, leftMs, live) => {
     const isBackgroundOver = !followsTerminal(request);
     if (isBackgroundOver) background.enter();
+    if (isBackgroundOver) memoryBetweenCalls.enter();
     const backgroundMs = isFleetsOwn(callId) || !isBackgroundOver ? 0 : background.take();
     const watched = memory && watchMemory(memory);
     const beside = roomBeside(outputs, request);
@@ -60,6 +54,7 @@ export function callStarter(
     const carriedOut = carryOut(deps, whole, { turns, queries, leftMs, live }, cancel);
     const carried = await carriedOut.finally(() => {
       if (isBackgroundOver) background.leave();
+      if (isBackgroundOver) memoryBetweenCalls.leave();
       node.end();
       watched?.end();
     });
@@ -69,7 +64,7 @@ export function callStarter(
       return carried;
     }
     const { result, grade } = carried;
-    const kills = watched?.kills() ?? null;
+    const kills = memoryBetweenCalls.toldWith(watched?.kills() ?? null);
     const { ending, durationMs, escapedProcesses, backgroundProcesses } = result;
     const streams = kept(outputs, callId, request, beside, result);
     const evidence = {
@@ -86,20 +81,6 @@ export function callStarter(
     const graded = grade === undefined ? {} : { grade };
     const binary = request.binary === true ? { binary: true as const } : {};
     return { callId, ending, ...streams, evidence, ...binary, ...graded } satisfies RawAnswer;
-  };
-}
-
-type WatchedMemory = { readonly end: () => void; readonly kills: () => MemoryKills | null };
-
-function watchMemory(files: MemoryFiles): WatchedMemory {
-  const before = readMemoryAccount(files);
-  if (!needsMachine(files))
-    return { end: () => undefined, kills: () => memoryKillsSince(before, files, () => false) };
-  const machine = watchMachineMemory();
-  const timer = setInterval(machine.look, lookAtMemoryEveryMs);
-  return {
-    end: () => clearInterval(timer),
-    kills: () => memoryKillsSince(before, files, machine.hadRoom),
   };
 }
 
@@ -135,6 +116,7 @@ type Deps = Grounds & {
   /** Null: the sandbox shares nothing with others of its node. */
   readonly lookAtNode: NodeLook | null;
   readonly betweenCalls: NodeBetweenCalls;
+  readonly memoryBetweenCalls: MemoryBetweenCalls;
   /** Until the sandbox ends itself; infinite before its bind. */
   readonly lifeLeftMs: () => number;
 };

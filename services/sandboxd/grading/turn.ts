@@ -1,5 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { GradeAction, GradeTurn } from '#src/protocol/sandboxd/wire.ts';
 import { nothingCaptured } from '../command/capture.ts';
 import { graderEnv, keptFromPolicy } from '../command/command-env.ts';
@@ -12,7 +13,7 @@ import { leadsTo } from '../programs/leading-to.ts';
 import { placesOf } from '../programs/permissions.ts';
 import { sweepAll } from '../processes/sweep.ts';
 import { randomHex } from '../random.ts';
-import { type ShortageWatch, watchShortage } from '../reading/shortage.ts';
+import { shortageIn, type ShortageWatch, watchShortage } from '../reading/shortage.ts';
 import { processUser } from '../users.ts';
 import { WireError } from '../wire-error.ts';
 import { type Grounds, serveAsPolicy } from './as-policy.ts';
@@ -50,7 +51,7 @@ export async function gradeTurn(
   if (after.survivors > 0) return { result, grade: { kind: 'survivors', count: after.survivors } };
   if (result.ending.kind === 'timed_out') return { result, grade: readOf(null, action) };
   const last = watchShortage(grounds.config);
-  const grade = await collect(grounds, placed, action, time.collectingMs())
+  const grade = await collectTwice(grounds, placed, action, time)
     .catch((error: unknown) => folderFailed(last.orLost(error)))
     .finally(last.end);
   return { result, grade };
@@ -167,6 +168,24 @@ const turnsIn = (folder: string) =>
   readdirSync(folder)
     .filter((name) => name.startsWith(turnPrefix))
     .map((name) => join(folder, name));
+
+/** Memory that was short for a moment may be there again. The gateway cannot ask again: it would have to run the grader again. */
+async function collectTwice(
+  grounds: Grounds,
+  folder: string,
+  action: GradeAction,
+  time: TurnTime,
+): Promise<GradeTurn> {
+  try {
+    return await collect(grounds, folder, action, time.collectingMs());
+  } catch (first) {
+    if (shortageIn(first) === null) throw first;
+    await sleep(collectAgainAfterMs);
+    return collect(grounds, folder, action, time.collectingMs()).catch(() => Promise.reject(first));
+  }
+}
+
+const collectAgainAfterMs = 1_000;
 
 async function collect(
   { config }: Grounds,

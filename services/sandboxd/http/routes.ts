@@ -124,6 +124,7 @@ async function bind({ daemon, request }: Exchange): Promise<Reply> {
   if (isFirst) {
     endAtExpiry(daemon, body.expiresInMs);
     daemon.betweenCalls.begin();
+    daemon.memoryBetweenCalls.begin();
   }
   const { programs = [], needs } = body;
   const reply: BindReply = {
@@ -266,10 +267,18 @@ async function artifactsOut({ daemon, request, response, gone }: Exchange): Prom
   requireBound(daemon, request);
   const time = askersTime(request.headers);
   const wanted = parseArtifacts(await readJson(request));
-  daemon.journal.beginGrading();
+  beginTaking(daemon);
   const { takeArtifacts } = await import('../files.ts');
   await takeArtifacts(daemon, wanted, response, gone, time);
   return null;
+}
+
+/** No call follows that could say what the machine did to processes that the last one left behind, so no file is taken after that. */
+function beginTaking({ journal, betweenCalls, memoryBetweenCalls }: Exchange['daemon']): void {
+  journal.beginGrading();
+  if (!memoryBetweenCalls.isDisturbed && Object.keys(betweenCalls.found).length === 0) return;
+  const reason = 'since the last call the machine lacked memory, disk or another resource for what runs here';
+  throw new WireError('file_error', reason, 'LOST');
 }
 
 /** In the policy's sandbox the calls end first, and no other begins. */
@@ -277,7 +286,7 @@ async function listingOut({ daemon, request, response, gone }: Exchange): Promis
   requireBound(daemon, request);
   const time = askersTime(request.headers);
   const wanted = parseListing(await readJson(request));
-  if (wanted.turn !== null) daemon.journal.beginGrading();
+  if (wanted.turn !== null) beginTaking(daemon);
   const { sendListing } = await import('../changes.ts');
   await sendListing(daemon, wanted, response, gone, time);
   return null;
@@ -287,7 +296,7 @@ async function contentsOut({ daemon, request, response, gone }: Exchange): Promi
   requireBound(daemon, request);
   const time = askersTime(request.headers);
   const wanted = parseContents(await readJson(request));
-  daemon.journal.beginGrading();
+  beginTaking(daemon);
   const { sendContents } = await import('../changes.ts');
   await sendContents(daemon, wanted, response, gone, time);
   return null;

@@ -67,7 +67,7 @@ export const lossCauses = {
   },
   node_out_of_memory: {
     means:
-      'The machine had no memory left, and its kernel killed a process in this sandbox, which was below its own limit. Kernels choose commands first. A call whose command was killed is lost, too, because its result is unknown. Or it is not known who lacked memory: then the kill does not count against the policy.',
+      'The machine had no memory left, and its kernel killed a process in this sandbox, which was below its own limit. Kernels choose commands first. A call whose command was killed is lost, too, because its result is unknown; and the next call or grade, if something was killed that a call had left behind. Or it is not known who lacked memory: then the kill does not count against the policy.',
     evidence:
       '`memoryLackedBy: machine` or `unknown` with `outOfMemoryKills`; `endedByNode: machine_out_of_memory` if `node` read it in the kernel’s log; `seen_by` and `outOfMemoryKills` if sandboxd noticed it at the end of a call; `nodeEvent` if the cluster reported it. It is marked unless `node` itself counted the kill: a policy can bring about the node’s event and, with sandboxd’s id, its report.',
     operator:

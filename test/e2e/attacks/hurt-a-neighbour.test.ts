@@ -1,3 +1,8 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { systemCalls } from '#services/node/seccomp/system-calls.ts';
 import { sharedFleet } from '#test/support/shared-fleet.ts';
@@ -38,6 +43,13 @@ const call = (name: string, ...args: readonly (number | string)[]) =>
 const attach = (pid: number) => call('ptrace', 16, pid, 0, 0);
 
 const refused = 'Operation not permitted\n';
+
+/** As a launch mounts them for a sandbox, 100 times. Holds all of their terminals until its stdin ends. */
+const takeTerminals = `
+  $| = 1; my @all; my @at = map { "$ARGV[0]/$_" } 1 .. 100; my $how = "newinstance,ptmxmode=0666,max=32";
+  for (@at) { mkdir $_; system("mount", "-t", "devpts", "-o", $how, "devpts", $_) == 0 or die "no mount" }
+  for my $at (@at) { while (open my $f, "+<", "$at/ptmx") { push @all, $f } }
+  print @all . "\\n"; <STDIN>;`;
 
 describe('two rollouts that want to talk', () => {
   test.each([
@@ -101,6 +113,24 @@ describe('one rollout against another', () => {
     const taken = await say('taker', `perl -e '${take} close STDOUT; sleep 20' & sleep 1`);
     expect(Number(taken)).toBeLessThan(100);
     expect(await say('other', 'script -qc "echo on a terminal" /dev/null')).toBe('on a terminal\r\n');
+  });
+
+  test('and 100 more that take all of theirs leave enough pseudo terminals for the other', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'corral-taken-'));
+    const holding = 'ulimit -n 4096 && exec unshare --mount perl -e "$0" "$1"';
+    const taking = spawn('sh', ['-c', holding, takeTerminals, folder], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    try {
+      const [taken] = (await once(taking.stdout, 'data')) as [Buffer];
+      expect(String(taken)).toBe('3200\n');
+      expect(await say('other', 'script -qc "echo on a terminal" /dev/null')).toBe('on a terminal\r\n');
+    } finally {
+      const ended = once(taking, 'exit');
+      taking.stdin.end();
+      await ended;
+      await rm(folder, { recursive: true });
+    }
   });
 
   test('sees no process of it, and signals to all numbers reach none', async () => {

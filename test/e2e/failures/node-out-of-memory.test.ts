@@ -36,14 +36,17 @@ const call = (trace: string, id: string, command: string) =>
 
 const greedy = 'head -c 400M /dev/zero | tail > /dev/null; echo done';
 
-/** The folder of all of this fleet's groups in the kernel's memory accounting. */
-async function fleetGroupOf(trace: string): Promise<string> {
+/** The folder of a rollout's sandbox in the kernel's memory accounting. */
+async function groupOf(trace: string): Promise<string> {
   const { pid } = await world.sandboxOf(trace);
   const lines = readFileSync(`/proc/${pid}/cgroup`, 'utf8').split('\n');
   const v1 = lines.find((line) => line.includes(':memory:'));
   const path = (v1 ?? lines.find((line) => line.startsWith('0::')) ?? '').split(':').slice(2).join(':');
-  return dirname(join('/sys/fs/cgroup', v1 === undefined ? '' : 'memory', path));
+  return join('/sys/fs/cgroup', v1 === undefined ? '' : 'memory', path);
 }
+
+/** That of all of this fleet's groups. */
+const fleetGroupOf = async (trace: string): Promise<string> => dirname(await groupOf(trace));
 
 /** Runs `body` while the machine has as much memory left as this; the limit is lifted in the end. */
 async function whileShort<Result>(
@@ -107,6 +110,36 @@ test('a whole sandbox that the machine’s want of memory took down after its ca
       .toMatchObject({ taint: { code: 'sandbox_lost' } });
   });
   await expectTheMachines('trace_whole');
+});
+
+/** How often the kernel has killed for memory in the sandbox of a rollout. */
+async function killsIn(trace: string): Promise<number> {
+  const group = await groupOf(trace);
+  const files = ['memory.oom_control', 'memory.events'].map((name) => join(group, name));
+  const text = readFileSync(files.find((file) => existsSync(file)) ?? '', 'utf8');
+  return Number(/^oom_kill (\d+)$/m.exec(text)?.[1]);
+}
+
+test('a process that a call left behind, killed by the machine’s want of memory: the next call is 503, and no grader sees the rest', async () => {
+  expect(await call('trace_between', 'c1', 'true')).toMatchObject({ status: 200 });
+  await whileShort('trace_between', someBytes, async () => {
+    await call('trace_between', 'c2', `(sleep 1; ${greedy}) > /dev/null 2>&1 & echo left`);
+    await expect.poll(() => killsIn('trace_between'), { timeout: 20_000 }).toBeGreaterThan(0);
+  });
+  expect(await call('trace_between', 'c3', 'echo still here')).toMatchObject({ status: 503 });
+  await expectTheMachines('trace_between');
+});
+
+test('the same at the sandbox’s own limit is the policy’s', async () => {
+  const heavy = 'head -c 900M /dev/zero | tail > /dev/null';
+  expect(
+    await call('trace_own_between', 'c1', `(sleep 1; ${heavy}) > /dev/null 2>&1 & echo left`),
+  ).toMatchObject({ status: 200 });
+  await expect.poll(() => killsIn('trace_own_between'), { timeout: 20_000 }).toBeGreaterThan(0);
+  expect(await call('trace_own_between', 'c2', 'echo still here')).toMatchObject({ status: 200 });
+  expect(await world.rft.grade({ trace: 'trace_own_between', environment: 'roomy' })).toMatchObject({
+    status: 200,
+  });
 });
 
 test('a grader that the machine’s want of memory killed: 503, and no on_exit and no on_out_of_memory', async () => {

@@ -157,6 +157,65 @@ test.each([
   },
 );
 
+const noRoom = { kind: 'folder_failed', errno: 'ENOMEM', message: 'out of memory' } as const;
+const neverRan = { kind: 'not_started', errno: 'ECANCELED', message: 'the grader was not run' } as const;
+const notPlaced = (errno = 'ENOMEM') => answering({ grade: { ...noRoom, errno }, ending: neverRan });
+const unreadable = answering({ grade: noRoom });
+const graded = answering({ grade: { kind: 'ran', score: '0.75' } });
+const notStarted = answering({
+  grade: { kind: 'ran', score: null },
+  ending: { kind: 'not_started', errno: 'EAGAIN', message: 'no room for a process' },
+});
+
+test.each([
+  ['works', [notPlaced(), graded], 0.75, 2],
+  ['starts', [notStarted, graded], 0.75, 2],
+  ['finds no room either', [notPlaced(), notStarted, graded], 0, 2],
+  ['fails otherwise, which says nothing', [notPlaced(), notPlaced('ETIMEDOUT'), graded], 0, 2],
+  ['would run the grader again', [unreadable, graded], 0, 1],
+  ['runs the grader, and finds no room for its score', [notPlaced(), unreadable, graded], 0, 2],
+] as const)(
+  'a grader without room in its sandbox, and a second try that %s',
+  async (_what, answers, score, tries) => {
+    await using world = await CoreWorld.start({ grader: allZero });
+    await world.ready();
+    await world.sh('trace_1', 'call_1', 'echo');
+    const left = [...answers];
+    const asked = new Set<string>();
+    world.link.behaviour = ({ digest }) => {
+      asked.add(digest);
+      return left.shift() ?? unreadable;
+    };
+    expect(await world.grade('trace_1', 'x')).toMatchObject({ score });
+    expect(asked.size).toBe(tries);
+  },
+);
+
+test('a rollout whose sandbox is lost before the second try of its grader is discarded', async () => {
+  await using world = await CoreWorld.start({ grader: allZero });
+  const sandbox = await world.ready();
+  await world.sh('trace_1', 'call_1', 'echo');
+  world.link.behaviour = () => {
+    world.link.start(sandbox, 'boot-new');
+    return notPlaced();
+  };
+  await expect(world.grade('trace_1', 'x')).rejects.toMatchObject({ code: 'sandbox_lost' });
+});
+
+test('a grader without room is not tried again if a whole grading would not fit into what is left of its turn', async () => {
+  const limits = { ...fakeEnvironment().limits, gradeMs: 60_000 };
+  await using world = await CoreWorld.start({ grader: allZero, limits });
+  await world.ready();
+  await world.sh('trace_1', 'call_1', 'echo');
+  let runs = 0;
+  world.link.behaviour = () => {
+    runs += 1;
+    return notPlaced();
+  };
+  expect(await world.grade('trace_1', 'x')).toMatchObject({ score: 0 });
+  expect(runs).toBe(1);
+});
+
 const notRun = { kind: 'ran', score: null } as const;
 
 test.each([

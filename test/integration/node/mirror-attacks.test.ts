@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { places } from '#services/node/bwrap/places.ts';
 import type { CallAnswer } from '#src/protocol/sandboxd/wire.ts';
 import { goInside, type Inside } from '#test/support/inside.ts';
 import { type PackageMirror, startPackageMirror } from '#test/support/package-mirror.ts';
@@ -205,6 +206,29 @@ for _ in range(200):
     expect(evidence.mirrors).toMatchObject({ lost: 0 });
     await neighbor.leave();
   });
+});
+
+test('commands that are root in their sandbox can neither write its tally nor put another in its place', async () => {
+  const mirrors = { pypi: [`${mirror.origin}/simple/`] };
+  const rooted = await goInside(node, { network: 'mirrors', mirrors, runAs: 'root' });
+  const tally = `${places.daemon}/mirrors.json`;
+  const attacks = [
+    `: >> ${tally}`,
+    `rm -f ${tally}`,
+    `mv ${tally} /tmp/tally`,
+    `cp ${tally} /tmp/other; mv /tmp/other ${tally}`,
+    `ln -sf /tmp/other ${tally}`,
+    `mount --bind /tmp/other ${tally}`,
+    `chmod 777 ${places.daemon}`,
+    `: > ${places.daemon}/more`,
+  ];
+  const said = await rooted.sh(
+    `id -u; ${attacks.map((attack) => `(${attack}) 2>/dev/null && echo done`).join('; ')}`,
+  );
+  expect(said.stdout.head).toBe('0\n');
+  const asked = await rooted.sh(`curl -s -o /dev/null "\${CORRAL_MIRROR_PYPI}toy/"`);
+  expect(asked.evidence.mirrors).toMatchObject({ asked: 1, failed: 0, lost: 0 });
+  await rooted.leave();
 });
 
 test('the proxy has no right of root, no group, and no file of node', () => {

@@ -1,5 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { join } from 'node:path';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readProcessTable, readUid } from '#services/sandboxd/processes/process-table.ts';
 import { callId } from '#src/model/ids.ts';
@@ -133,4 +135,21 @@ describe('what is taken for a grader elsewhere', () => {
     expect(await filesIn(take(['plain/b.bin'], { turn: 2 }))).toEqual({ 'plain/b.bin': 'file 644 x' });
     expect(await refusal(take(['plain/b.bin'], { turn: 1 }))).toEqual(['graded', undefined]);
   });
+});
+
+it('are not taken after the machine killed something for memory since the last call', async () => {
+  const account = join(mkdtempSync(join(tmpdir(), 'corral-account-')), 'memory.events');
+  writeFileSync(account, 'oom 0\noom_kill 0\n');
+  const started = await startSandboxd({ env: { CORRAL_CGROUP_EVENTS: account } });
+  const { link, target } = started;
+  try {
+    await link.bind(target, aBind(), signal);
+    await link.call(target, callId('leaves'), aShellCall('echo half > answer'), 60_000, signal);
+    writeFileSync(account, 'oom 0\noom_kill 1\n');
+    const request = { turn: 1, paths: ['answer'], mostBytes: 1_000, mostFiles: 10 };
+    expect(await refusal(link.takeArtifacts(target, request, signal))).toEqual(['file_error', 'LOST']);
+  } finally {
+    await started.stop();
+    rmSync(dirname(account), { recursive: true });
+  }
 });

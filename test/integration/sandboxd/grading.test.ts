@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -204,20 +204,24 @@ it('a grade outruns processes that fork and end faster than anybody can look, be
   }
 });
 
-function placesGrader(pid: string): boolean {
+const isHelper = (pid: string, name: string): boolean => {
   try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('place-grader');
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(name);
   } catch {
     // It has ended since it was listed.
     return false;
   }
-}
+};
 
-/** Kills the helper that places the grader's files, as a machine without memory does. */
-async function killPlacing({ process: { pid } }: TestSandboxd): Promise<void> {
-  const find = () => readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').find(placesGrader);
+/** Kills a helper of a grade, as a machine without memory does. */
+async function killHelper({ process: { pid } }: TestSandboxd, name: string): Promise<void> {
+  const find = () =>
+    readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
+      .split(' ')
+      .find((child) => isHelper(child, name));
   const helper = await vi.waitUntil(find, { interval: 1, timeout: 20_000 });
   process.kill(Number(helper), 'SIGKILL');
+  await vi.waitUntil(() => !isHelper(helper, name), { interval: 1, timeout: 20_000 });
 }
 
 it.each(['two-user', 'single-user'] as const)(
@@ -232,7 +236,7 @@ it.each(['two-user', 'single-user'] as const)(
         Array.from({ length: 20_000 }, (_, number) => [`file-${number}`, 'x']),
       );
       const graded = link.call(target, callId('g1'), aGrade('true', { files }), 30_000, signal);
-      await killPlacing(sandboxd);
+      await killHelper(sandboxd, 'place-grader');
       expect(await graded).toMatchObject({ grade: { kind: 'folder_failed', errno: 'LOST' } });
     } finally {
       await sandboxd.stop();
@@ -256,4 +260,35 @@ describe.each(['single-user', 'root'] as const)('a grade where all have one id (
       await sandboxd.stop();
     }
   });
+});
+
+it('a score that could not be read for want of memory is read again, and its grader runs once', async () => {
+  const sandboxd = await startSandboxd();
+  try {
+    const { link, target } = sandboxd;
+    await link.bind(target, aBind(), signal);
+    const script = 'echo ran; echo 0.5 > "$CORRAL_SCORE_FILE"';
+    const graded = link.call(target, callId('g1'), aGrade(script), 30_000, signal);
+    await killHelper(sandboxd, 'read-score');
+    expect(await graded).toMatchObject({ grade: score('0.5\n'), stdout: { head: 'ran\n' } });
+  } finally {
+    await sandboxd.stop();
+  }
+});
+
+it('a score that twice could not be read for want of memory is reported so', async () => {
+  const account = join(payloads, 'memory.events');
+  writeFileSync(account, 'oom 0\noom_kill 0\n');
+  const sandboxd = await startSandboxd({ env: { CORRAL_CGROUP_EVENTS: account } });
+  try {
+    const { link, target } = sandboxd;
+    await link.bind(target, aBind(), signal);
+    const graded = link.call(target, callId('g1'), aGrade('true'), 30_000, signal);
+    await killHelper(sandboxd, 'read-score');
+    writeFileSync(account, 'oom 1\noom_kill 1\n');
+    await killHelper(sandboxd, 'read-score');
+    expect(await graded).toMatchObject({ grade: { kind: 'folder_failed', errno: 'SIGKILL' } });
+  } finally {
+    await sandboxd.stop();
+  }
 });

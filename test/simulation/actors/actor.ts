@@ -77,8 +77,13 @@ export function deedAt(step: Step, actor: Actor, isolation: UserIsolation, chanc
   const act = actor === 'adversary' ? policysAct(step, isolation, chance) : machinesAct(step, chance);
   // A policy that has another id than sandboxd cannot keep the processor from it: sandboxd has nine times its share.
   const isBrief = act.kind === 'silent' && actor === 'adversary' && isolation === 'two-user';
-  return { step, act, again: !isBrief && chance.happens(0.7), times: 0 };
+  const isOnce = isBrief || (actor === 'honest_fault' && isWantOfMemory(act));
+  return { step, act, again: !isOnce && chance.happens(0.7), times: 0 };
 }
+
+/** A machine that lacks memory for a moment can bring it about next to a want of the sandbox's own, and not again after a pause. */
+const isWantOfMemory = (act: Act): boolean =>
+  act.kind === 'spoils' && act.grade?.kind === 'folder_failed' && byAccount.includes(act.grade.errno);
 
 /** The rest shows what happens next to it. */
 const actShare = 0.8;
@@ -105,6 +110,8 @@ function machinesAct(step: Step, chance: Chance): Act {
   const isGrade = step === 'grade' || step === 'grader';
   const kinds: readonly Act[] = [
     ...(isGrade ? [...spoiled(withoutAccount), survivors] : []),
+    // Graders elsewhere have no time for a second try in these worlds.
+    ...(step === 'grade' ? spoiled(byAccount) : []),
     ...(isFiles ? ofMachine.map((errno) => ({ kind: 'refuses', code: 'file_error', errno }) as const) : []),
     ...(isFiles ? [{ kind: 'refuses', code: 'internal', errno: 'ENOENT' } as const] : []),
     { kind: 'silent', forMs: chance.between(500, 90_000) },

@@ -1,4 +1,4 @@
-import type { GradeTurn, UserIsolation } from '#src/protocol/sandboxd/wire.ts';
+import type { Ending, GradeTurn, UserIsolation } from '#src/protocol/sandboxd/wire.ts';
 import { Chance } from '../engine/chance.ts';
 import { ownerKey } from '../invariants/owner-key.ts';
 import { Daemon, type DaemonWorld } from '../sandbox/daemon.ts';
@@ -54,6 +54,9 @@ export function actedDaemons(world: World, stage: Stage): MakeDaemon {
   return (daemonWorld, sandbox, boot) => new ActedDaemon(daemonWorld, sandbox, boot, world, stage);
 }
 
+/** Of a grader whose folder could not be made or filled. */
+const notRun: Ending = { kind: 'not_started', errno: 'ECANCELED', message: 'the grader was not run' };
+
 type Spoils = Extract<Act, { kind: 'spoils' }>;
 
 class ActedDaemon extends Daemon {
@@ -84,6 +87,7 @@ class ActedDaemon extends Daemon {
   protected override gradeOf(call: string, rollout: string | undefined) {
     const grade = this.#spoiled.get(call);
     if (grade === undefined) return super.gradeOf(call, rollout);
+    if (grade?.kind === 'folder_failed') return { grade, ending: notRun };
     return grade === null ? {} : { grade };
   }
 

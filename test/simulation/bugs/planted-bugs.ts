@@ -42,6 +42,7 @@ import {
   blamesForSlowHelper,
   blamesForSurvivors,
   comparesTheImage,
+  triesGradersOnce,
 } from './readers.ts';
 import { replacing } from './scripts.ts';
 
@@ -220,6 +221,7 @@ const plantedBugsByName = {
   'a reader that is missing is the policy’s doing': blamesForMissingReader,
   'a lost helper of a grader is the policy’s doing': blamesForLostHelper,
   'a slow helper of a grader is the policy’s doing': blamesForSlowHelper,
+  'a first want of memory is the policy’s doing': triesGradersOnce,
   'processes that cannot be killed are the policy’s doing': blamesForSurvivors,
   'a sandbox with one id counts as one with two': asksNoIsolation,
   'what only a sandbox with one id says is not marked': {

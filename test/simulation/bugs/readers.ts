@@ -49,6 +49,9 @@ export const comparesTheImage: Planted = {
   }),
 };
 
+/** Such a grader is not tried again. */
+const ranAlready = { ending: { kind: 'exited', exitCode: 0 } } as const;
+
 /** What sandboxd says of a turn of grading counts as want of memory, by the sandbox's own account. */
 function takingGrade(kind: GradeTurn['kind'], errno: string | null): Planted {
   const gateway = ({ link, ...ports }: GatewayWorld): GatewayWorld => ({
@@ -60,7 +63,8 @@ function takingGrade(kind: GradeTurn['kind'], errno: string | null): Planted {
         if (answer === 'running' || answer.grade?.kind !== kind) return answer;
         if (errno !== null && answer.grade.kind === 'folder_failed' && answer.grade.errno !== errno)
           return answer;
-        return { ...answer, grade: { kind: 'folder_failed', errno: 'SIGKILL', message: 'no memory' } };
+        const grade = { kind: 'folder_failed', errno: 'SIGKILL', message: 'no memory' } as const;
+        return { ...answer, ...ranAlready, grade };
       },
     },
   });
@@ -70,6 +74,22 @@ function takingGrade(kind: GradeTurn['kind'], errno: string | null): Planted {
 export const blamesForLostHelper = takingGrade('folder_failed', 'LOST');
 export const blamesForSlowHelper = takingGrade('folder_failed', 'ETIMEDOUT');
 export const blamesForSurvivors = takingGrade('survivors', null);
+
+/** A grader without room counts as one that has run. */
+export const triesGradersOnce: Planted = {
+  actor: 'honest_fault',
+  gateway: ({ link, ...ports }) => ({
+    ...ports,
+    link: {
+      ...link,
+      call: async (...asked) => {
+        const answer = await link.call(...asked);
+        if (answer === 'running' || answer.grade?.kind !== 'folder_failed') return answer;
+        return { ...answer, ...ranAlready };
+      },
+    },
+  }),
+};
 
 /** Ids count as apart in every sandbox. */
 export const asksNoIsolation: Planted = {

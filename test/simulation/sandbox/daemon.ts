@@ -224,7 +224,10 @@ export class Daemon {
     return { kind: 'exited', exitCode: backendFailedExit };
   }
 
-  protected gradeOf(_call: string, rollout: string | undefined): Pick<RawAnswer, 'grade'> {
+  protected gradeOf(
+    _call: string,
+    rollout: string | undefined,
+  ): Partial<Pick<RawAnswer, 'grade' | 'ending'>> {
     return { grade: this.#grade(rollout) };
   }
 

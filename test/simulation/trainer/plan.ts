@@ -60,7 +60,7 @@ export const usualEnvironments = [
 /** Half of them graded by what the policy changed. */
 export const environmentsOfChanges = ['changed', 'counted'];
 /** Those whose score depends on their sandbox. */
-export const environmentsOfActors = ['counted', 'prepared', 'elsewhere', 'elsewhere', 'attached', 'attached'];
+export const environmentsOfActors = ['patient', 'prepared', 'elsewhere', 'elsewhere', 'attached', 'attached'];
 
 function planRollout(chance: Chance, index: number, environments: readonly string[]): PlannedRollout {
   const name = `t${index + 1}`;
