@@ -1,5 +1,6 @@
 import type { Benchmark } from './figures.ts';
 import { gatewayCost } from './console/gateway-cost.ts';
+import { keepingCost } from './console/keeping-cost.ts';
 import { pageWork } from './console/page-work.ts';
 
 /**
@@ -8,5 +9,9 @@ import { pageWork } from './console/page-work.ts';
  */
 export const consolePages: Benchmark = {
   name: 'console',
-  run: async (say, runs) => [...(await pageWork(say, runs)), ...(await gatewayCost(say, runs))],
+  run: async (say, runs) => [
+    ...(await pageWork(say, runs)),
+    ...(await keepingCost(say, runs)),
+    ...(await gatewayCost(say, runs)),
+  ],
 };

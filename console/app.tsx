@@ -1,20 +1,22 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type { SessionAnswer } from '#src/protocol/console/session.ts';
 import { Compare } from './screens/compare.tsx';
 import { Fleet } from './screens/fleet.tsx';
+import { Help } from './screens/help.tsx';
 import { Login, logIn } from './screens/login.tsx';
 import { Rollout } from './screens/rollout.tsx';
 import { Run } from './screens/run.tsx';
 import { Runs } from './screens/runs.tsx';
 import { ApiError, ask } from './ui/api.ts';
+import { useKeys } from './ui/keys.ts';
 import { Reading } from './ui/parts.tsx';
 import { addressOf, go, linkTo, type Route, useRoute } from './ui/route.ts';
 
 export function App() {
   const route = useRoute();
   const { session, setSession, isAsked, reason } = useSession();
-  useKeys();
+  useSectionKeys();
   if (!isAsked) return <Reading what="who is logged in" />;
   if (session === null)
     return (
@@ -93,6 +95,7 @@ function Bar({
       <span class="quiet who">
         tenant <code>{session.tenant}</code>, key <code>{session.key}</code>
       </span>
+      <Help />
       <button type="button" onClick={() => void logOut()}>
         Log out
       </button>
@@ -100,23 +103,12 @@ function Bar({
   );
 }
 
-/** `g r` and `g f`; never with a modifier or in a field. */
-function useKeys(): void {
-  useEffect(() => {
-    let before = '';
-    const onKey = ({ key, target, ctrlKey, altKey, metaKey }: KeyboardEvent): void => {
-      if (
-        ctrlKey ||
-        altKey ||
-        metaKey ||
-        (target instanceof HTMLElement && ['INPUT', 'SELECT'].includes(target.tagName))
-      )
-        return;
-      if (before === 'g' && key === 'r') go('/');
-      if (before === 'g' && key === 'f') go('/fleet');
-      before = key;
-    };
-    addEventListener('keydown', onKey);
-    return () => removeEventListener('keydown', onKey);
-  }, []);
+/** `g r` and `g f`. */
+function useSectionKeys(): void {
+  const before = useRef('');
+  useKeys(({ key }) => {
+    if (before.current === 'g' && key === 'r') go('/');
+    if (before.current === 'g' && key === 'f') go('/fleet');
+    before.current = key;
+  });
 }

@@ -26,7 +26,8 @@ import {
   whyNotRegradable,
 } from '../regrade/regrade.ts';
 import type { Outline } from '../stories/outlines.ts';
-import { keptOf, type KeptSource, openKept, type OfRun } from '../stories/kept-source.ts';
+import { keptOf, type KeptSource, openKept } from '../stories/kept-source.ts';
+import { makingOfOne, type OfRun } from '../stories/one-tenant.ts';
 import { anyTenant, outlining, readLog } from '../stories/read-log.ts';
 import { countOf, type ReadingOptions, storeHelp, tenantHelp, withReadingOptions } from './options.ts';
 
@@ -108,17 +109,17 @@ async function mustHave(ofRun: OfRun, source: KeptSource): Promise<void> {
 
 /** The run as the event log has it. */
 async function readOutlines(
-  { run, tenant }: OfRun,
+  ofRun: OfRun,
   options: RegradeOptions,
   terminal: Terminal,
 ): Promise<readonly Outline[]> {
-  const { told, missing } = await readLog(options, anyTenant(runId(run), null), process.env, outlining);
+  const wanted = anyTenant(runId(ofRun.run), null);
+  const { told, missing } = await readLog(options, wanted, process.env, () =>
+    makingOfOne(ofRun, outlining()),
+  );
   const lost = 'rollouts that were voided there are graded again, and not all that are left out are listed';
   for (const { keeper, why } of missing) terminal.remark(`${keeper}: ${why}; ${lost}`);
-  return told.filter(({ key }) => {
-    const owner = ownerOf(key);
-    return owner.role === 'policy' && (tenant === undefined || owner.tenant === tenant);
-  });
+  return told.filter(({ key }) => ownerOf(key).role === 'policy');
 }
 
 type Elsewhere = { readonly client: HttpClient; readonly own: string };

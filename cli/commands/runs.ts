@@ -1,15 +1,17 @@
 import type { Command } from 'commander';
-import { runId } from '#src/model/ids.ts';
+import { ownerOf } from '#src/model/rollout.ts';
+import { KeyAnswer } from '#src/protocol/native/key.ts';
 import { RunAnswer, RunsAnswer } from '#src/protocol/native/runs.ts';
-import { askNative, type HttpClient } from '../gateway/http-client.ts';
+import { askNative, type HttpClient, NotKnown } from '../gateway/http-client.ts';
 import { table } from '../print/table.ts';
 import { show, type Terminal } from '../print/terminal.ts';
 import { lookUp } from '../stories/look-up.ts';
+import type { OfRun } from '../stories/one-tenant.ts';
 import { type Outline, type RunLine, runLineOfAnswer, runLinesOfOutlines } from '../stories/outlines.ts';
 import { outlinesInFolder } from '../stories/read-log.ts';
 import { readRunLog } from '../stories/run-findings.ts';
 import { describeCodes, describeRun, runStoryOfAnswer, runStoryOfOutlines } from '../stories/run-story.ts';
-import { eventsHelp, type ReadingOptions, withReadingOptions } from './options.ts';
+import { eventsHelp, type ReadingOptions, tenantHelp, withReadingOptions } from './options.ts';
 
 export function addRunsCommand(program: Command, terminal: Terminal): void {
   const command = program.command('runs').description('list training jobs with counts, discards and reasons');
@@ -55,21 +57,35 @@ export function addRunCommand(program: Command, terminal: Terminal): void {
       'one training job: what to look at, what its discards cost each wave, and suspected commands',
     )
     .argument('<run>', 'the run’s name')
-    .option('--events <file>', eventsHelp);
-  withReadingOptions(command).action(
-    async (run: string, options: ReadingOptions & { readonly events?: string }) => {
-      const { outlines, findings, missing } = await readRunLog(options, runId(run), process.env);
-      const runStory = await lookUp(questionOf(run, outlines), options, process.env, async () => outlines);
-      const story = { ...runStory, findings, missing };
-      show(terminal, options.json, story, (shown) => describeRun(shown, terminal.width));
-    },
-  );
+    .option('--events <file>', eventsHelp)
+    .option('--tenant <name>', tenantHelp);
+  withReadingOptions(command).action(async (run: string, options: RunOptions) => {
+    const ofRun = { run, tenant: options.tenant };
+    const { outlines, findings, missing } = await readRunLog(options, ofRun, process.env);
+    const question = questionOf(ofRun, options, outlines);
+    const runStory = await lookUp(question, options, process.env, async () => outlines);
+    const story = { ...runStory, findings, missing };
+    show(terminal, options.json, story, (shown) => describeRun(shown, terminal.width));
+  });
 }
 
-const questionOf = (run: string, logged: readonly Outline[]) => ({
+type RunOptions = ReadingOptions & { readonly events?: string; readonly tenant?: string };
+
+const questionOf = ({ run, tenant }: OfRun, { events }: RunOptions, logged: readonly Outline[]) => ({
   ofFleet: async (client: HttpClient) => {
+    // What a gateway tells is of its key's tenant; what is read elsewhere may be of another.
+    const [first] = events === undefined ? [] : logged;
+    const whose = tenant ?? (first === undefined ? undefined : ownerOf(first.key).tenant);
+    if (whose !== undefined) await requireTenant(client, whose);
     const path = `/v1/runs/${encodeURIComponent(run)}`;
     return runStoryOfAnswer(await askNative(client, { method: 'GET', path }, RunAnswer), logged);
   },
   ofLog: (outlines: readonly Outline[]) => runStoryOfOutlines(run, outlines),
 });
+
+async function requireTenant(client: HttpClient, wanted: string): Promise<void> {
+  const { key, tenant } = await askNative(client, { method: 'GET', path: '/v1/key' }, KeyAnswer);
+  if (tenant === wanted) return;
+  const next = `use a key of ${wanted}, or read a saved log with --events`;
+  throw new NotKnown(`the key ${key} reads runs of the tenant ${tenant} only`, 'yours', next);
+}

@@ -65,7 +65,7 @@ export function addStudyCommand(program: Command, terminal: Terminal): void {
       '--store <place>',
       'with --run: its kept rollouts of this trajectory store, a folder or s3://bucket/prefix',
     )
-    .option('--tenant <name>', `with --kept or --store: ${tenantHelp}`)
+    .option('--tenant <name>', `with --run: ${tenantHelp}`)
     .option('--model <name>', 'play this model of --endpoint')
     .option('--endpoint <url>', 'address of an API that has chat/completions with tools')
     .option('--key-variable <name>', 'environment variable with the endpoint’s key', 'OPENAI_API_KEY')

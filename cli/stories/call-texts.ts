@@ -25,7 +25,8 @@ export async function readStoryTexts(story: RolloutStory, source: KeptSource): P
   const unreadable: string[] = [];
   if (source.isThere) {
     const rollout = rolloutId(story.rolloutId);
-    const lines = source.lines(runId(story.run), rollout, (name, why) => unreadable.push(`${name}: ${why}`));
+    const wanted = { tenant: null, run: runId(story.run), rollout };
+    const lines = source.lines(wanted, (name, why) => unreadable.push(`${name}: ${why}`));
     const mark = `/${encodeURIComponent(rollout)}/`;
     for await (const text of readCallTexts(lines, mark, (owner) => isOf(story, owner)))
       texts.set(text.call, mergeTexts(texts.get(text.call), text));

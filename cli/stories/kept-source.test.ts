@@ -11,7 +11,9 @@ test('a store that does not answer is an error with its place and what to check'
     AWS_SECRET_ACCESS_KEY: 'secret',
   };
   const kept = openKept({ store: 's3://bucket/lab' }, variables);
-  const read = Array.fromAsync(kept.lines(runId('nightly'), null, () => undefined));
+  const read = Array.fromAsync(
+    kept.lines({ tenant: null, run: runId('nightly'), rollout: null }, () => undefined),
+  );
   await expect(read).rejects.toBeInstanceOf(CommandError);
   await expect(read).rejects.toThrow('the trajectory store s3://bucket/lab/ cannot be read');
 });

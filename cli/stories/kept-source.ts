@@ -2,11 +2,12 @@ import { existsSync } from 'node:fs';
 import { keptFolder, type KeptLine, keptLines, readKept } from '#src/adapters/event-log/kept-log.ts';
 import { openObjectStore } from '#src/adapters/object-store/open-store.ts';
 import { readTrajectories } from '#src/adapters/trajectories/read-trajectories.ts';
-import { type RolloutId, type RunId, runId } from '#src/model/ids.ts';
+import { type RolloutId, type RunId, runId, type TenantId, tenantId } from '#src/model/ids.ts';
 import { ownerOf, type RolloutKey } from '#src/model/rollout.ts';
 import type { ObjectStore } from '#src/ports/object-store.ts';
 import { CommandError } from '../command-error.ts';
 import { defaultStateFolder, stateFolderAt } from '../fleet/state-folder.ts';
+import { type OfRun, ofOneTenant } from './one-tenant.ts';
 
 export type KeptOptions = {
   /** A folder of kept rollouts, as a gateway writes it below its event log. */
@@ -23,7 +24,17 @@ export type KeptSource = {
   /** False: there is no such folder. */
   readonly isThere: boolean;
   /** Lines of a run, or of one rollout of it, and maybe of others. What cannot be read is handed to `onUnreadable`. */
-  lines(run: RunId, rollout: RolloutId | null, onUnreadable: OnUnreadable): AsyncIterable<string>;
+  lines(wanted: KeptWanted, onUnreadable: OnUnreadable): AsyncIterable<string>;
+};
+
+export type KeptWanted = {
+  /** Null: every tenant that has a run of this name. */
+  readonly tenant: TenantId | null;
+  readonly run: RunId;
+  /** Null: all of the run. */
+  readonly rollout: RolloutId | null;
+  /** Of all of a run: call texts that lie in a folder of their own, too. Those of one rollout always come. */
+  readonly withTexts?: boolean;
 };
 
 export type OnUnreadable = (name: string, why: string) => void;
@@ -41,7 +52,7 @@ export function openKept(
   return {
     place: folder,
     isThere: existsSync(folder),
-    lines: (_run, rollout) => keptLines(folder, rollout !== null),
+    lines: ({ rollout, withTexts = false }) => keptLines(folder, withTexts || rollout !== null),
   };
 }
 
@@ -59,9 +70,6 @@ function opened(place: string, variables: Readonly<Record<string, string | undef
   }
 }
 
-/** A run by its name, and whose: undefined if one tenant alone has a run of this name. */
-export type OfRun = { readonly run: string; readonly tenant: string | undefined };
-
 /** Graded rollouts of a run, one at a time: with their artifacts all of a run may be more than memory holds. */
 export async function* keptOf(
   { run, tenant }: OfRun,
@@ -69,31 +77,24 @@ export async function* keptOf(
   onUnreadable: OnUnreadable,
   isWanted: (kept: KeptLine) => boolean = () => true,
 ): AsyncGenerator<KeptLine> {
-  let only = tenant;
-  for await (const kept of readKept(source.lines(runId(run), null, onUnreadable))) {
-    const owner = ownerOf(kept.key);
-    if (owner.run !== run || (tenant !== undefined && owner.tenant !== tenant)) continue;
-    only ??= owner.tenant;
-    if (owner.tenant !== only) throw severalTenants(run, [only, owner.tenant]);
-    if (isWanted(kept)) yield kept;
-  }
+  const isOfRun = ofOneTenant({ run, tenant });
+  const wanted = {
+    tenant: tenant === undefined ? null : tenantId(tenant),
+    run: runId(run),
+    rollout: null,
+  };
+  for await (const kept of readKept(source.lines(wanted, onUnreadable)))
+    if (isOfRun(kept.key) && isWanted(kept)) yield kept;
 }
-
-const severalTenants = (run: string, tenants: readonly string[]) =>
-  new CommandError(
-    `tenants ${tenants.join(' and ')} each have a run ${run}: one mean over both says nothing`,
-    'yours',
-    'name one with --tenant',
-  );
 
 function inStore(store: ObjectStore): KeptSource {
   const isFolder = !store.place.startsWith('s3://');
   return {
     place: store.place,
     isThere: !isFolder || existsSync(store.place),
-    lines: (run, rollout, onUnreadable) => {
+    lines: ({ tenant, run, rollout }, onUnreadable) => {
       const isWanted = (key: string) => rollout === null || isOf(key, rollout);
-      const wanted = { run, isWanted, fewRollouts: rollout !== null };
+      const wanted = { tenant, run, isWanted, fewRollouts: rollout !== null };
       return listable(store.place, readTrajectories(store, wanted, onUnreadable));
     },
   };

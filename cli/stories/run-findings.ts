@@ -1,4 +1,4 @@
-import type { RunId } from '#src/model/ids.ts';
+import { runId } from '#src/model/ids.ts';
 import type { RolloutKey } from '#src/model/rollout.ts';
 import type { RolloutEvent } from '#src/ports/event-log.ts';
 import type { Finding } from '#src/reports/findings/finding.ts';
@@ -8,6 +8,7 @@ import type { Missing } from '#src/reports/rollout-story.ts';
 import { visibleLine } from '#src/model/visible-text.ts';
 import type { Outline } from './outlines.ts';
 import type { Making } from './making.ts';
+import { makingOfOne, type OfRun } from './one-tenant.ts';
 import { anyTenant, type LogOptions, outlining, readLog } from './read-log.ts';
 import { indented, textWidth, wrap } from './screen.ts';
 
@@ -23,20 +24,20 @@ export type ToldFinding = Omit<Finding, 'ids'>;
 /** What is logged of a run: its rollouts in outline, and what to look at. Items come with the verdicts alone, for keys that read them. */
 export async function readRunLog(
   options: LogOptions,
-  run: RunId,
+  ofRun: OfRun,
   variables: Readonly<Record<string, string | undefined>>,
 ): Promise<RunLog> {
   const found = new FoundRollouts();
+  const wanted = anyTenant(runId(ofRun.run), null);
+  const into = <Made>(making: Making<Made>) => makingOfOne(ofRun, collectAlso(found, making));
   const {
     told: outlines,
     missing,
     hasWhy,
-  } = await readLog(options, anyTenant(run, null), variables, () => collectAlso(found, outlining()));
-  const verdicts = { ...anyTenant(run, null), verdicts: true as const };
+  } = await readLog(options, wanted, variables, () => into(outlining()));
+  const verdicts = { ...wanted, verdicts: true as const };
   const more =
-    hasWhy === true
-      ? []
-      : (await readLog(options, verdicts, variables, () => collectAlso(found, discardEvents))).missing;
+    hasWhy === true ? [] : (await readLog(options, verdicts, variables, () => into(discardEvents))).missing;
   const reasons = [...missing, ...more].map(({ keeper, why }) => `${keeper}: ${why}`);
   if (!found.isWhole) reasons.push(`findings look at ${mostFoundRollouts} rollouts`);
   const all = findingsOf({ rollouts: found.all, missing: [...new Set(reasons)] });

@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs';
 import { type Prompt, promptFields, promptOf } from '#src/model/dataset.ts';
 import type { Environment } from '#src/model/environment.ts';
 import { graderFields, reservedField } from '#src/model/grader-leaves.ts';
-import { runId } from '#src/model/ids.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { CommandError } from '../command-error.ts';
 import type { Connection } from '../gateway/connection.ts';
@@ -89,7 +88,7 @@ async function gather(
     const { kept, tenant } = source;
     const read = (run: string) =>
       kept === null
-        ? readRun(fleet, runId(run), environment)
+        ? readRun(fleet, { run, tenant }, environment)
         : readKeptRun(kept, { run, tenant }, environment);
     const { subject, missing } = await read(source.run);
     if (against === null) return { subjects: [subject], against: null, ceilings: [], missing };
@@ -105,7 +104,7 @@ async function gather(
     against === null ? second : played.subjects.concat(played.others).find(({ name }) => name === against);
   if (against === null || (compared !== undefined && compared !== first))
     return { ...played, against: compared ?? null };
-  const { subject, missing } = await readRun(fleet, runId(against), environment);
+  const { subject, missing } = await readRun(fleet, { run: against, tenant: undefined }, environment);
   return { ...played, against: subject, missing: [...played.missing, ...missing] };
 }
 

@@ -1,7 +1,8 @@
 import type { KeptCall, KeptLine } from '#src/adapters/event-log/kept-log.ts';
 import { ownerOf } from '#src/model/rollout.ts';
 import { CommandError } from '../command-error.ts';
-import { type KeptOptions, keptOf, type OfRun, openKept } from '../stories/kept-source.ts';
+import { type KeptOptions, keptOf, openKept } from '../stories/kept-source.ts';
+import type { OfRun } from '../stories/one-tenant.ts';
 import type { RunRead } from './read-run.ts';
 import { itemName, type StudiedCall, type StudiedRollout } from './rollout.ts';
 

@@ -1,11 +1,12 @@
 import { blameOf } from '#src/failure/codes.ts';
 import type { Environment } from '#src/model/environment.ts';
-import type { RunId } from '#src/model/ids.ts';
+import { runId } from '#src/model/ids.ts';
 import { ownerOf, type RolloutKey } from '#src/model/rollout.ts';
 import type { PartReason, RolloutEvent } from '#src/ports/event-log.ts';
 import { CommandError } from '../command-error.ts';
 import type { Connection } from '../gateway/connection.ts';
 import type { Making } from '../stories/making.ts';
+import { makingOfOne, type OfRun } from '../stories/one-tenant.ts';
 import { anyTenant, type LogOptions, readLog } from '../stories/read-log.ts';
 import { itemTextName, type StudiedCall, type StudiedRollout, type Subject } from './rollout.ts';
 
@@ -140,11 +141,13 @@ function endOf(verdict: Verdict | null, calls: readonly Settled[]): StudiedRollo
 export type RunRead = { readonly subject: Subject; readonly missing: readonly string[] };
 
 /** A run as it was recorded: in the file that is named, else as its fleet tells it. */
-export async function readRun(options: LogOptions, run: RunId, environment: string): Promise<RunRead> {
-  const read = await readLog(options, anyTenant(run, null), process.env, intoNewDrafts);
+export async function readRun(options: LogOptions, ofRun: OfRun, environment: string): Promise<RunRead> {
+  const { run } = ofRun;
+  const wanted = anyTenant(runId(run), null);
+  const read = await readLog(options, wanted, process.env, () => making(new RunDrafts(), ofRun));
   const { told: drafts, missing, hasWhy } = read;
   // What a gateway tells of all events at once is without why; of the verdicts alone it is with it.
-  const more = hasWhy === true ? [] : await readWhys(options, run, drafts);
+  const more = hasWhy === true ? [] : await readWhys(options, ofRun, drafts);
   const rollouts = drafts.rolloutsOf(environment);
   if (rollouts.length === 0) throw notThere(run, environment, drafts);
   const told = [...missing, ...more].map(({ keeper, why }) => `${keeper}: ${why}`);
@@ -154,18 +157,17 @@ export async function readRun(options: LogOptions, run: RunId, environment: stri
   return { subject: { name: run, what: 'run', rollouts }, missing: [...new Set(told)] };
 }
 
-const making = (drafts: RunDrafts): Making<RunDrafts> => ({
-  add: (event) => drafts.add(event),
-  finish: (key) => drafts.finish(key),
-  made: () => drafts,
-  most: `${mostRollouts} rollouts`,
-});
+const making = (drafts: RunDrafts, ofRun: OfRun): Making<RunDrafts> =>
+  makingOfOne(ofRun, {
+    add: (event) => drafts.add(event),
+    finish: (key) => drafts.finish(key),
+    made: () => drafts,
+    most: `${mostRollouts} rollouts`,
+  });
 
-const intoNewDrafts = () => making(new RunDrafts());
-
-async function readWhys(options: LogOptions, run: RunId, drafts: RunDrafts) {
-  const wanted = { ...anyTenant(run, null), verdicts: true as const };
-  return (await readLog(options, wanted, process.env, () => making(drafts))).missing;
+async function readWhys(options: LogOptions, ofRun: OfRun, drafts: RunDrafts) {
+  const wanted = { ...anyTenant(runId(ofRun.run), null), verdicts: true as const };
+  return (await readLog(options, wanted, process.env, () => making(drafts, ofRun))).missing;
 }
 
 function notThere(run: string, environment: string, drafts: RunDrafts): CommandError {
@@ -184,7 +186,7 @@ export async function withParts(
   subjects: readonly Subject[],
   played: {
     readonly connection: Connection;
-    readonly run: RunId;
+    readonly run: string;
     readonly known: Environment | undefined;
     readonly traceIdOf: (id: string) => string;
   },
@@ -192,7 +194,7 @@ export async function withParts(
   const { known, connection, run, traceIdOf } = played;
   if (known !== undefined && !isComposed(known.grader.kind)) return subjects;
   const drafts = new RunDrafts();
-  await readWhys({ ...connection, run }, run, drafts);
+  await readWhys({ ...connection, run }, { run, tenant: undefined }, drafts);
   const { parts } = drafts;
   return subjects.map((subject) => ({
     ...subject,

@@ -3,16 +3,20 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { CallLine, CallTextsAnswer, Excerpt } from '#src/protocol/console/rollout.ts';
 import { ask } from '../ui/api.ts';
 import { visibleText } from '../ui/door.ts';
-import { bytes, count, span, verbColor, whole } from '../ui/text.ts';
+import { useFound } from '../ui/found-calls.ts';
+import { goToSearch, useKeys } from '../ui/keys.ts';
+import { SearchField } from '../ui/search-field.tsx';
+import { bytes, count, span, whole } from '../ui/text.ts';
+import { colorsOf, isFailed, Outline } from './outline.tsx';
 
 type Place = { readonly path: string; readonly asked: string };
 
 /** A rollout may have thousands: blocks that are not on the screen are one empty box each. */
 const blockLength = 40;
-const mostMarks = 300;
 const usualHeight = 90;
 
-type Outputs = 'none' | 'some' | 'all';
+const choices = ['none', 'some', 'all'] as const;
+type Outputs = (typeof choices)[number];
 
 export function Calls({
   calls,
@@ -25,15 +29,21 @@ export function Calls({
   readonly texts: { readonly place: string; readonly unreadable: readonly string[] };
 }) {
   const [outputs, setOutputs] = useState<Outputs>('some');
+  const [text, setText] = useState('');
+  useKeys((event) => {
+    if (event.key === 'e') setOutputs((now) => choices[(choices.indexOf(now) + 1) % choices.length] ?? now);
+    goToSearch(event);
+  });
+  const shown = useFound(calls, text, place);
   const colors = colorsOf(calls);
-  const blocks = Array.from({ length: Math.ceil(calls.length / blockLength) }, (_, at) => at * blockLength);
+  const blocks = Array.from({ length: Math.ceil(shown.length / blockLength) }, (_, at) => at * blockLength);
   const unkept = calls.filter(({ output }) => output === null).length;
   return (
     <section class="card" aria-label="Calls">
       <div class="filters">
         <h2>Calls</h2>
         <span class="segments" role="group" aria-label="Outputs">
-          {(['none', 'some', 'all'] as const).map((choice) => (
+          {choices.map((choice) => (
             <button
               key={choice}
               type="button"
@@ -45,6 +55,16 @@ export function Calls({
           ))}
         </span>
         <span class="quiet">outputs</span>
+        <SearchField
+          text={text}
+          what={{ label: 'Search calls by command or output', hint: 'command or output' }}
+          choose={setText}
+        />
+        {text.trim() !== '' && (
+          <span class="quiet" role="status">
+            {shown.length} of {count(calls.length, 'call')}
+          </span>
+        )}
       </div>
       <Outline calls={calls} colors={colors} />
       {unkept > 0 && (
@@ -61,15 +81,15 @@ export function Calls({
       {calls.length === 0 && <p class="empty">It has made no call.</p>}
       <div class="calls-list">
         {blocks.map((from) => (
-          <Block key={from} length={Math.min(blockLength, calls.length - from)} isFirst={from === 0}>
+          <Block key={from} length={Math.min(blockLength, shown.length - from)} isFirst={from === 0}>
             {() =>
-              calls
+              shown
                 .slice(from, from + blockLength)
-                .map((call, at) => (
+                .map(({ call, number }) => (
                   <Call
                     key={call.id}
                     call={call}
-                    number={from + at + 1}
+                    number={number}
                     offsetMs={call.started_at_ms - openedAtMs}
                     color={colors.get(call.verb) ?? 'var(--v7)'}
                     outputs={outputs}
@@ -83,56 +103,6 @@ export function Calls({
     </section>
   );
 }
-
-function colorsOf(calls: readonly CallLine[]): ReadonlyMap<string, string> {
-  const counts = new Map<string, number>();
-  for (const { verb } of calls) counts.set(verb, (counts.get(verb) ?? 0) + 1);
-  const inOrder = [...counts].toSorted(([, one], [, other]) => other - one);
-  return new Map(inOrder.map(([verb], place) => [verb, verbColor(place)]));
-}
-
-/** A mark for each call, or for each of so many parts of them. */
-function Outline({
-  calls,
-  colors,
-}: {
-  readonly calls: readonly CallLine[];
-  readonly colors: ReadonlyMap<string, string>;
-}) {
-  const every = Math.max(1, Math.ceil(calls.length / mostMarks));
-  const marks = calls.filter((_, at) => at % every === 0);
-  const verbs = [...colors].slice(0, 7);
-  return (
-    <>
-      <svg
-        class="outline"
-        viewBox={`0 0 ${Math.max(60, marks.length) * 6} 18`}
-        preserveAspectRatio="xMinYMid meet"
-        aria-hidden="true"
-      >
-        {marks.map((call, at) => (
-          <rect
-            key={call.id}
-            x={at * 6}
-            y={isFailed(call) ? 0 : 3}
-            width="4"
-            height={isFailed(call) ? 18 : 12}
-            style={{ fill: isFailed(call) ? 'var(--bad)' : (colors.get(call.verb) ?? 'var(--v7)') }}
-          />
-        ))}
-      </svg>
-      <p class="legend">
-        {verbs.map(([verb, color]) => (
-          <span key={verb}>
-            <i style={{ background: color }} /> <code>{verb}</code>
-          </span>
-        ))}
-      </p>
-    </>
-  );
-}
-
-const isFailed = ({ blame }: CallLine): boolean => blame !== null;
 
 /** Its calls while it is near the screen; afterwards an empty box of the same height. */
 export function Block({

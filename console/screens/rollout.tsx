@@ -1,6 +1,7 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import type { ConsoleRolloutAnswer, CopyLine } from '#src/protocol/console/rollout.ts';
 import { useLive } from '../ui/api.ts';
+import { useKeys } from '../ui/keys.ts';
 import { Card, Missing, Reading, Trouble } from '../ui/parts.tsx';
 import { addressOfRollout, addressOfTwo, apiOf, isSameRollout } from '../ui/rollout-address.ts';
 import { addressOf, go, linkTo } from '../ui/route.ts';
@@ -46,16 +47,12 @@ export function Rollout({
 
 /** `[` and `]` go to the copies before and after it. */
 function useCopies(answer: ConsoleRolloutAnswer | null): void {
-  useEffect(() => {
-    const onKey = ({ key, ctrlKey, altKey, metaKey }: KeyboardEvent): void => {
-      if (answer === null || ctrlKey || altKey || metaKey || (key !== '[' && key !== ']')) return;
-      const at = answer.group.findIndex((copy) => isSameRollout(copy, answer));
-      const next = answer.group[at + (key === '[' ? -1 : 1)];
-      if (next !== undefined) go(addressOfRollout(answer.run, next));
-    };
-    addEventListener('keydown', onKey);
-    return () => removeEventListener('keydown', onKey);
-  }, [answer]);
+  useKeys(({ key }) => {
+    if (answer === null || (key !== '[' && key !== ']')) return;
+    const at = answer.group.findIndex((copy) => isSameRollout(copy, answer));
+    const next = answer.group[at + (key === '[' ? -1 : 1)];
+    if (next !== undefined) go(addressOfRollout(answer.run, next));
+  });
 }
 
 function Page({
@@ -104,6 +101,7 @@ function Page({
         <div>
           <TimeSpent answer={answer} />
           <Calls
+            key={`${answer.id} ${answer.attempt}`}
             calls={answer.calls}
             openedAtMs={answer.opened_at_ms}
             path={path}

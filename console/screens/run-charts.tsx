@@ -3,6 +3,7 @@ import { Bars, Legend, Line, Spark, StepChart } from '../ui/charts.tsx';
 import type { Filter } from '../ui/filter.ts';
 import { Card } from '../ui/parts.tsx';
 import { bytes, percent, score, signed, verbColor, whole } from '../ui/text.ts';
+import { Pairs, RewardAndCalls } from './run-habits.tsx';
 
 type Props = {
   readonly answer: RunAnswer;
@@ -112,6 +113,8 @@ export function RunCharts({ answer, step, item, choose }: Props) {
         <Legend of={blames.map(([name, color]) => [name, color])} />
       </Card>
       {answer.items.length > 0 && <Items answer={answer} item={item} step={step} choose={choose} />}
+      <RewardAndCalls answer={answer} step={step} />
+      {answer.verbs.length > 1 && <Pairs {...answer} />}
       {answer.places.length > 0 && <Places {...answer} choose={choose} />}
       {answer.parts.length > 1 && <Parts {...answer} />}
     </div>

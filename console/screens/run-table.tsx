@@ -1,9 +1,10 @@
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useMemo, useRef, useState } from 'preact/hooks';
 import type { RunAnswer } from '#src/protocol/console/run.ts';
 import { Strip } from '../ui/charts.tsx';
-import { type Filter, noFilter, type Sort, type SortKey, sorted } from '../ui/filter.ts';
+import { type Filter, noFilter, type Searched, type Sort, type SortKey, sorted } from '../ui/filter.ts';
 import { addressOfRollout, type RolloutName } from '../ui/rollout-address.ts';
 import { go, linkTo } from '../ui/route.ts';
+import { SearchField } from '../ui/search-field.tsx';
 import { bytes, count, score, shortId, signed, span, whole } from '../ui/text.ts';
 import { rowHeight, useCursor, usePicked, useWindow } from './table-hooks.ts';
 
@@ -11,7 +12,12 @@ type Props = {
   readonly answer: RunAnswer;
   readonly rows: readonly number[];
   readonly filter: Filter;
+  /** Null: the server has not answered yet. */
+  readonly searched: Searched | null;
   readonly choose: (change: Partial<Filter>) => void;
+  /** How many rollouts wait to be shown. */
+  readonly newer: number;
+  readonly showNewer: () => void;
 };
 
 const heads: readonly (readonly [SortKey | null, string])[] = [
@@ -26,7 +32,7 @@ const heads: readonly (readonly [SortKey | null, string])[] = [
   [null, 'discard'],
 ];
 
-export function RunTable({ answer, rows, filter, choose }: Props) {
+export function RunTable({ answer, rows, filter, searched, choose, newer, showNewer }: Props) {
   const { columns, findings, items } = answer;
   const [sort, setSort] = useState<Sort>({ key: 'opened_at_ms', down: true });
   const order = useMemo(() => sorted(columns, rows, sort), [columns, rows, sort]);
@@ -49,7 +55,22 @@ export function RunTable({ answer, rows, filter, choose }: Props) {
     <section class="card" id="rollouts" aria-label="Rollouts">
       <div class="filters">
         <h2>Rollouts</h2>
-        <Search text={filter.text} choose={choose} />
+        <SearchField
+          text={filter.text}
+          what={{
+            label: 'Search rollouts by command, id, item or code',
+            hint: filter.outputs ? 'command, output, id, item or code' : 'command, id, item or code',
+          }}
+          choose={(text) => choose({ text })}
+        />
+        <label>
+          <input
+            type="checkbox"
+            checked={filter.outputs}
+            onChange={({ currentTarget: { checked } }) => choose({ outputs: checked })}
+          />{' '}
+          outputs, too
+        </label>
         <select
           aria-label="Verdict"
           value={filter.verdict ?? ''}
@@ -91,7 +112,13 @@ export function RunTable({ answer, rows, filter, choose }: Props) {
         <span class="quiet" role="status">
           {count(rows.length, 'rollout')}
         </span>
+        {newer > 0 && (
+          <button type="button" onClick={showNewer}>
+            Show {whole(newer)} new
+          </button>
+        )}
       </div>
+      {filter.outputs && filter.text.trim() !== '' && <p class="quiet">{wordsOf(searched)}</p>}
       <div
         class="rows"
         role="table"
@@ -148,6 +175,14 @@ export function RunTable({ answer, rows, filter, choose }: Props) {
   );
 }
 
+function wordsOf(searched: Searched | null): string {
+  if (searched === null) return 'Searching in outputs …';
+  if (searched.outputs === null) return searched.trouble ?? '';
+  const { rollouts, whole: isWhole } = searched.outputs;
+  const rest = isWhole ? '' : ' There are more, which could not all be read in 10 seconds.';
+  return `Outputs of ${count(rollouts, 'rollout')} are kept and were searched.${rest}`;
+}
+
 const nameOfRow = ({ columns }: RunAnswer, row: number): RolloutName => ({
   id: columns.id[row] ?? '',
   attempt: columns.attempt[row] ?? 1,
@@ -193,34 +228,5 @@ function Row({
         {columns.suspected[row] === true && ' suspected'}
       </span>
     </div>
-  );
-}
-
-const pauseMs = 120;
-
-/** What is typed is in the address after a short pause. */
-function Search({
-  text,
-  choose,
-}: {
-  readonly text: string;
-  readonly choose: (change: Partial<Filter>) => void;
-}) {
-  const [typed, setTyped] = useState(text);
-  useEffect(() => setTyped(text), [text]);
-  useEffect(() => {
-    if (typed === text) return;
-    const timer = setTimeout(() => choose({ text: typed }), pauseMs);
-    return () => clearTimeout(timer);
-  }, [typed]);
-  return (
-    <input
-      type="search"
-      name="search"
-      placeholder="command, id, item or code ( / )"
-      aria-label="Search rollouts by command, id, item or code"
-      value={typed}
-      onInput={({ currentTarget }) => setTyped(currentTarget.value)}
-    />
   );
 }

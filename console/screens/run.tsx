@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useMemo, useState } from 'preact/hooks';
 import type { FindingLine, RunAnswer, SearchAnswer } from '#src/protocol/console/run.ts';
-import { ask, useLive } from '../ui/api.ts';
+import { ApiError, ask, useLive } from '../ui/api.ts';
 import { Spark } from '../ui/charts.tsx';
 import { type Filter, filterIn, matching, noFilter, queryOf, type Searched } from '../ui/filter.ts';
 import { Missing, Reading, Trouble } from '../ui/parts.tsx';
@@ -35,8 +35,20 @@ const NoRollout = ({ run }: { readonly run: string }) => (
   </>
 );
 
+/** While someone reads in the table, nothing moves by itself: newer rollouts wait until they are asked for. */
+function useHeld(newest: RunAnswer) {
+  const [shown, setShown] = useState(newest);
+  const newer = newest.columns.id.length - shown.columns.id.length;
+  const isHeld = newest.run === shown.run && newer > 0 && isTableScrolled();
+  const answer = isHeld ? shown : newest;
+  useEffect(() => setShown(answer), [answer]);
+  return { answer, newer: isHeld ? newer : 0, showNewer: () => setShown(newest) };
+}
+
+const isTableScrolled = (): boolean => (document.querySelector('.rows')?.scrollTop ?? 0) > 0;
+
 function RunPage({
-  answer,
+  answer: newest,
   query,
   path,
 }: {
@@ -44,6 +56,7 @@ function RunPage({
   readonly query: URLSearchParams;
   readonly path: string;
 }) {
+  const { answer, newer, showNewer } = useHeld(newest);
   const { run, columns, items, findings, counts } = answer;
   const filter = filterIn(query);
   const choose = useCallback(
@@ -53,10 +66,10 @@ function RunPage({
     },
     [run],
   );
-  const searched = useSearch(path, filter.text, answer.rev);
+  const searched = useSearch(path, filter, answer.rev);
   const { step, item, verdict, finding, text } = filter;
   const rows = useMemo(
-    () => matching(columns, items, findings, { step, item, verdict, finding, text }, searched),
+    () => matching(columns, items, findings, { ...noFilter, step, item, verdict, finding, text }, searched),
     [columns, items, findings, step, item, verdict, finding, text, searched],
   );
   // The same element is not drawn again: a key press in the search changes the table alone.
@@ -92,33 +105,59 @@ function RunPage({
       <Missing missing={answer.missing} />
       {looks}
       {charts}
-      <RunTable answer={answer} rows={rows} filter={filter} choose={choose} />
+      <RunTable
+        answer={answer}
+        rows={rows}
+        filter={filter}
+        searched={searched}
+        choose={choose}
+        newer={newer}
+        showNewer={showNewer}
+      />
     </>
   );
 }
 
 const pauseMs = 120;
 
-/** Commands are on the server only; what was found for an older text is kept until the new answer is there. */
-function useSearch(path: string, text: string, rev: number): Searched | null {
+/** Commands and outputs are on the server only; what was found for an older text is kept until the new answer is there. */
+function useSearch(path: string, { text, outputs }: Filter, rev: number): Searched | null {
   const [searched, setSearched] = useState<Searched | null>(null);
+  // Outputs are searched once for a text: a run that goes on would have them searched again and again.
+  const again = outputs ? 0 : rev;
   useEffect(() => {
+    if (outputs) setSearched(null);
     if (text.trim() === '') return;
     let isOver = false;
+    const where = outputs ? '&in=outputs' : '';
     const timer = setTimeout(() => {
-      ask<SearchAnswer>(`${path}/search?q=${encodeURIComponent(text.slice(0, 200))}`).then(
-        (answer) => isOver || answer === null || setSearched({ text, rows: new Set(answer.rows) }),
+      ask<SearchAnswer>(`${path}/search?q=${encodeURIComponent(text.slice(0, 200))}${where}`).then(
+        (answer) => isOver || answer === null || setSearched(searchedBy(text, answer)),
         // The next key press, or the next state of the run, tries again.
-        () => undefined,
+        (thrown: unknown) => isOver || !outputs || setSearched(notSearched(text, thrown)),
       );
     }, pauseMs);
     return () => {
       isOver = true;
       clearTimeout(timer);
     };
-  }, [path, text, rev]);
+  }, [path, text, outputs, again]);
   return searched;
 }
+
+const searchedBy = (text: string, { rows, outputs }: SearchAnswer): Searched => ({
+  text,
+  rows: new Set(rows),
+  outputs: outputs ?? null,
+  trouble: null,
+});
+
+const notSearched = (text: string, thrown: unknown): Searched => ({
+  text,
+  rows: new Set(),
+  outputs: null,
+  trouble: thrown instanceof ApiError ? thrown.message : String(thrown),
+});
 
 const shown = 4;
 const marks = { bad: '!', look: '→' } as const;

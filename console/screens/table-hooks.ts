@@ -1,4 +1,5 @@
-import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
+import { goToSearch, useFastKeys } from '../ui/keys.ts';
 import { addressOfTwo, isSameRollout, type RolloutName } from '../ui/rollout-address.ts';
 import { go } from '../ui/route.ts';
 
@@ -39,41 +40,32 @@ type Acts = {
   readonly compare: () => void;
 };
 
-/** `j` and `k` move, `Enter` opens, `x` chooses, `c` compares, `/` goes to the search; never with a modifier or in a field. */
+/** `j` and `k` move, `Enter` opens, `x` chooses, `c` compares, `/` goes to the search. */
 export function useCursor(
   box: { readonly current: HTMLDivElement | null },
   order: readonly number[],
   { open, pick, compare }: Acts,
 ): number | null {
   const [cursor, setCursor] = useState<number | null>(null);
-  // Before the next key: an effect after the next paint would lose fast presses.
-  useLayoutEffect(() => {
-    const onKey = (event: KeyboardEvent): void => {
-      if (event.ctrlKey || event.altKey || event.metaKey || isField(event.target)) return;
-      const place = cursor === null ? -1 : order.indexOf(cursor);
-      const move = (next: number) => {
-        setCursor(order[next] ?? null);
-        const { current } = box;
-        if (current !== null && next * rowHeight + 2 * rowHeight > current.scrollTop + current.clientHeight)
-          current.scrollTop = next * rowHeight;
-        else if (current !== null && next * rowHeight < current.scrollTop)
-          current.scrollTop = next * rowHeight;
-      };
-      if (event.key === 'j' && place + 1 < order.length) move(place + 1);
-      if (event.key === 'k' && place > 0) move(place - 1);
-      if (event.key === 'Enter' && cursor !== null && document.activeElement?.tagName !== 'A') open(cursor);
-      if (event.key === 'x' && cursor !== null) pick(cursor);
-      if (event.key === 'c') compare();
-      if (event.key === '/') {
-        event.preventDefault();
-        document.querySelector<HTMLInputElement>('input[name=search]')?.focus();
-      }
+  useFastKeys((event) => {
+    const place = cursor === null ? -1 : order.indexOf(cursor);
+    const move = (next: number) => {
+      setCursor(order[next] ?? null);
+      const { current } = box;
+      if (current !== null && next * rowHeight + 2 * rowHeight > current.scrollTop + current.clientHeight)
+        current.scrollTop = next * rowHeight;
+      else if (current !== null && next * rowHeight < current.scrollTop) current.scrollTop = next * rowHeight;
     };
-    addEventListener('keydown', onKey);
-    return () => removeEventListener('keydown', onKey);
+    if (event.key === 'j' && place + 1 < order.length) move(place + 1);
+    if (event.key === 'k' && place > 0) move(place - 1);
+    if (event.key === 'Enter' && cursor !== null && !isPressable(document.activeElement)) open(cursor);
+    if (event.key === 'x' && cursor !== null) pick(cursor);
+    if (event.key === 'c') compare();
+    goToSearch(event);
   });
   return cursor;
 }
 
-const isField = (target: EventTarget | null): boolean =>
-  target instanceof HTMLElement && ['INPUT', 'SELECT', 'TEXTAREA', 'BUTTON'].includes(target.tagName);
+/** `Enter` is its own. */
+const isPressable = (element: Element | null): boolean =>
+  element !== null && ['A', 'BUTTON'].includes(element.tagName);

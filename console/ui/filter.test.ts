@@ -51,7 +51,7 @@ test('text is looked for in ids, items and codes, and in commands as far as the 
 });
 
 test('an address keeps a filter, and a wrong one is no filter', () => {
-  const filter = { ...noFilter, step: 3, text: 'a b&c', verdict: 'scored' as const };
+  const filter = { ...noFilter, step: 3, text: 'a b&c', outputs: true, verdict: 'scored' as const };
   expect(filterIn(new URLSearchParams(queryOf(filter)))).toEqual(filter);
   expect(filterIn(new URLSearchParams('step=x&verdict=none'))).toEqual(noFilter);
 });

@@ -1,4 +1,4 @@
-import type { Columns, FindingLine } from '#src/protocol/console/run.ts';
+import type { Columns, FindingLine, SearchAnswer } from '#src/protocol/console/run.ts';
 
 /** Which rollouts a page shows; all of it is in the address. */
 export type Filter = {
@@ -6,11 +6,20 @@ export type Filter = {
   readonly item: number | null;
   readonly verdict: 'scored' | 'discarded' | null;
   readonly text: string;
+  /** The text is searched in outputs, too. */
+  readonly outputs: boolean;
   /** Place of a finding. */
   readonly finding: number | null;
 };
 
-export const noFilter: Filter = { step: null, item: null, verdict: null, text: '', finding: null };
+export const noFilter: Filter = {
+  step: null,
+  item: null,
+  verdict: null,
+  text: '',
+  outputs: false,
+  finding: null,
+};
 
 export function filterIn(query: URLSearchParams): Filter {
   const number = (name: string): number | null => {
@@ -23,6 +32,7 @@ export function filterIn(query: URLSearchParams): Filter {
     item: number('item'),
     finding: number('finding'),
     text: query.get('text') ?? '',
+    outputs: query.get('outputs') === 'true',
     verdict: verdict === 'scored' || verdict === 'discarded' ? verdict : null,
   };
 }
@@ -30,11 +40,18 @@ export function filterIn(query: URLSearchParams): Filter {
 export const queryOf = (filter: Filter): Readonly<Record<string, string>> =>
   Object.fromEntries(
     Object.entries(filter).flatMap(([name, value]) =>
-      value === null || value === '' ? [] : [[name, String(value)]],
+      value === null || value === '' || value === false ? [] : [[name, String(value)]],
     ),
   );
 
-export type Searched = { readonly text: string; readonly rows: ReadonlySet<number> };
+export type Searched = {
+  readonly text: string;
+  readonly rows: ReadonlySet<number>;
+  /** What of outputs was searched; null: they were not. */
+  readonly outputs: NonNullable<SearchAnswer['outputs']> | null;
+  /** Why not. */
+  readonly trouble: string | null;
+};
 
 /** Rows that match all of it. `searched`: rows whose commands have the text, which only the server knows. */
 export function matching(
@@ -42,7 +59,7 @@ export function matching(
   items: readonly string[],
   findings: readonly FindingLine[],
   filter: Filter,
-  searched: Searched | null,
+  searched: Pick<Searched, 'text' | 'rows'> | null,
 ): readonly number[] {
   const { step, item, verdict, finding } = filter;
   const text = filter.text.trim().toLowerCase();

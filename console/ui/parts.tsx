@@ -30,6 +30,11 @@ export const Trouble = ({ error, isStale }: { readonly error: ApiError; readonly
   <div class="banner" role="alert">
     <b>{isStale ? 'What you see is not the newest state. ' : ''}</b>
     {error.message} {error.status === 0 && 'The page tries again by itself.'}
+    {error.status === 401 && (
+      <button type="button" onClick={() => location.reload()}>
+        Log in
+      </button>
+    )}
   </div>
 );
 

@@ -1,6 +1,6 @@
 import { type KeptSource, openKept } from '#cli/stories/kept-source.ts';
 import { type CallText, readCallTexts } from '#src/adapters/event-log/kept-log.ts';
-import { ownerOf, type RolloutKey } from '#src/model/rollout.ts';
+import { type Owner, ownerOf, type RolloutKey } from '#src/model/rollout.ts';
 import type { KeptText } from '#src/ports/fleet/calls.ts';
 import type { Excerpt } from '#src/protocol/console/rollout.ts';
 import type { ConsoleConfig } from './config.ts';
@@ -11,17 +11,33 @@ export type RolloutTexts = {
   readonly byCall: ReadonlyMap<string, Pick<CallText, 'arguments' | 'output'>>;
 };
 
-/** What calls asked for and returned, of one rollout of one tenant. */
-export type ReadTexts = (key: RolloutKey) => Promise<RolloutTexts>;
+/** What calls asked for and returned, as far as it is kept. */
+export type KeptTexts = {
+  /** Of one rollout of one tenant. */
+  ofRollout(key: RolloutKey): Promise<RolloutTexts>;
+  /** Of a run of one tenant, in no order; some come twice. Parts that cannot be read are added to `unreadable`. */
+  ofRun(run: RunOfTenant, unreadable: string[]): AsyncGenerator<CallText>;
+};
+type RunOfTenant = Pick<Owner, 'tenant' | 'run'>;
 
-export function textReader(kept: ConsoleConfig['kept']): ReadTexts {
+export function openTexts(kept: ConsoleConfig['kept']): KeptTexts {
   const open = opener(kept);
-  return async (key) => {
-    const source = open?.() ?? null;
-    if (source === null) return { place: 'nowhere', unreadable: [], byCall: new Map() };
-    const unreadable: string[] = [];
-    const byCall = source.isThere ? await textsOf(source, key, unreadable) : new Map<string, CallText>();
-    return { place: source.place, unreadable, byCall };
+  return {
+    ofRollout: async (key) => {
+      const source = open?.() ?? null;
+      if (source === null) return { place: 'nowhere', unreadable: [], byCall: new Map() };
+      const unreadable: string[] = [];
+      const byCall = source.isThere ? await textsOf(source, key, unreadable) : new Map<string, CallText>();
+      return { place: source.place, unreadable, byCall };
+    },
+    ofRun: async function* ({ tenant, run }, unreadable) {
+      const source = open?.() ?? null;
+      if (source === null || !source.isThere) return;
+      const wanted = { tenant, run, rollout: null, withTexts: true };
+      const lines = source.lines(wanted, (name, why) => unreadable.push(`${name}: ${why}`));
+      const mark = `/${encodeURIComponent(run)}/`;
+      yield* readCallTexts(lines, mark, (owner) => owner.tenant === tenant && owner.run === run);
+    },
   };
 }
 
@@ -38,7 +54,7 @@ function opener(kept: ConsoleConfig['kept']): (() => KeptSource) | null {
 /** A graded rollout has its calls twice; the process that settled one may have known less of it. */
 async function textsOf(source: KeptSource, key: RolloutKey, unreadable: string[]) {
   const { tenant, run, rollout, attempt } = ownerOf(key);
-  const lines = source.lines(run, rollout, (name, why) => unreadable.push(`${name}: ${why}`));
+  const lines = source.lines({ tenant, run, rollout }, (name, why) => unreadable.push(`${name}: ${why}`));
   const texts = new Map<string, CallText>();
   const mark = `/${encodeURIComponent(rollout)}/`;
   const isWanted = (owner: ReturnType<typeof ownerOf>) =>

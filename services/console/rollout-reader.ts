@@ -9,7 +9,7 @@ import { RolloutAnswer } from '#src/protocol/native/rollouts.ts';
 import { gainIn, type PlacedRollout, type RunView } from '#src/reports/digest/view.ts';
 import { verbOf } from '#src/reports/findings/traits.ts';
 import type { CallStory, Missing, RolloutStory } from '#src/reports/rollout-story.ts';
-import { excerptOf, type ReadTexts, type RolloutTexts } from './call-texts.ts';
+import { excerptOf, type KeptTexts, type RolloutTexts } from './call-texts.ts';
 import type { RunReader } from './run-reader.ts';
 import type { Session } from './sessions.ts';
 
@@ -20,7 +20,7 @@ export async function readRollout(
   reader: RunReader,
   wanted: WantedRollout,
   { gateway, grant }: Session,
-  readTexts: ReadTexts,
+  kept: KeptTexts,
 ): Promise<ConsoleRolloutAnswer> {
   const { view, missing } = await reader.view();
   const placed = findRollout(view, wanted);
@@ -28,7 +28,7 @@ export async function readRollout(
   if (story === undefined) throw unknown(wanted.id);
   const path = `/v1/rollouts/${encodeURIComponent(wanted.id)}`;
   const [texts, record] = await Promise.all([
-    readTexts(placed.key),
+    kept.ofRollout(placed.key),
     gateway.find(path, RolloutAnswer, reader.run),
   ]);
   return {

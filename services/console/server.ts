@@ -6,7 +6,7 @@ import type { Clock } from '#src/ports/clock.ts';
 import type { Log } from '#src/ports/log.ts';
 import type { Random } from '#src/ports/random.ts';
 import type { ConsoleHealth } from '#src/protocol/console/session.ts';
-import { textReader } from './call-texts.ts';
+import { openTexts } from './call-texts.ts';
 import type { ConsoleConfig } from './config.ts';
 import { FleetHistories } from './fleet-histories.ts';
 import { connectGateway } from './gateway.ts';
@@ -18,6 +18,7 @@ import { rolloutRoutes } from './http/rollout-routes.ts';
 import { runRoutes } from './http/run-routes.ts';
 import { cookieIn, originOf, sessionCookie, sessionRoutes } from './http/session-routes.ts';
 import { RunReaders } from './run-readers.ts';
+import { TextSearches } from './search.ts';
 import { Sessions } from './sessions.ts';
 
 export type ConsoleServer = {
@@ -53,15 +54,16 @@ export function createConsoleServer(config: ConsoleConfig, deps: ConsoleDeps): C
     fleets.follow(session);
     return session;
   };
+  const texts = openTexts(config.kept);
   const app = createApp(deps.log);
   guardRequests(app, origins);
   compressAnswers(app);
   pageRoutes(app, deps.page);
   app.get(healthPath, (): ConsoleHealth => ({ status: 'ok', pid: thisProcess.pid }));
   sessionRoutes(app, { sessions, cookie, firstLogin, ...deps });
-  runRoutes(app, { sessionOf, readers });
+  runRoutes(app, { sessionOf, readers, searches: new TextSearches(texts, deps.clock) });
   fleetRoutes(app, { sessionOf, fleets });
-  rolloutRoutes(app, { sessionOf, readers, readTexts: textReader(config.kept) });
+  rolloutRoutes(app, { sessionOf, readers, texts });
   return {
     listen: async () => {
       await app.listen(listen);

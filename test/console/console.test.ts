@@ -1,49 +1,23 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { gzipSync } from 'node:zlib';
-import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { bundleServices } from '#infra/services/bundle-services.ts';
-import { type ConsoleOfTest, startConsole } from '../support/console.ts';
-import { hostileText, madeHostile, madeLong, madeMany, madeRun } from './made-runs.ts';
-import { axeViolations, numberIn, type Opened, openPage, picture, startChromium, type View } from './page.ts';
-import { playGateway } from './played-gateway.ts';
+import { hostileText, madeHostile, madeRun } from './made-runs.ts';
+import { leftRollout, type MadeSite, openMadeSite, table, twoOfOneItem } from './made-site.ts';
+import { axeViolations, numberIn, type Opened, openPage, picture, type View } from './page.ts';
 
-let gateway: Awaited<ReturnType<typeof playGateway>>;
-let site: ConsoleOfTest;
-let browser: Browser;
-let opened: Opened;
-let page: Page;
+let made: MadeSite;
+let site: MadeSite['site'];
+let page: MadeSite['page'];
 beforeAll(async () => {
-  const runs = {
-    'nightly-41': madeRun('nightly-41'),
-    few: madeMany('few', 500),
-    many: madeMany('many', 10_000),
-    long: madeLong('long', 4_000),
-    hostile: madeHostile('hostile'),
-    empty: [],
-  };
-  gateway = await playGateway(new Map(Object.entries(runs)));
-  site = await startConsole(gateway.url);
-  browser = await startChromium();
-  opened = await openPage(browser, site.url);
-  page = opened.page;
+  made = await openMadeSite(
+    new Map([
+      ['nightly-41', madeRun('nightly-41')],
+      ['hostile', madeHostile('hostile')],
+      ['empty', []],
+    ]),
+    [{ run: 'hostile', rollout: 'hostile-2', outputs: [hostileText, hostileText.repeat(20), ''] }],
+  );
+  ({ site, page } = made);
 });
-afterAll(async () => {
-  await browser.close();
-  await site.stop();
-  await gateway.stop();
-});
-
-const table = (of: Page) => of.getByRole('table', { name: 'Rollouts' });
-
-async function openRun(run: string, rollouts: string, query = ''): Promise<void> {
-  await page.goto(`${site.url}/runs/${run}${query}`);
-  await page.getByRole('status').filter({ hasText: rollouts }).waitFor();
-}
-
-const leftRollout = 'nightly-41-s7-retry-jitter-0';
-const twoOfOneItem = `/runs/nightly-41/compare?a=${leftRollout}&b=nightly-41-s7-retry-jitter-7`;
+afterAll(() => made.stop());
 
 test('the way from the runs to a finding, its rollouts and one of them, and back', async () => {
   await page.goto(site.url);
@@ -62,50 +36,12 @@ test('the way from the runs to a finding, its rollouts and one of them, and back
   await page.getByRole('button', { name: 'Show all rollouts' }).waitFor();
 });
 
-test('keys move, open, search and change the section, and none acts in a field', async () => {
-  await openRun('nightly-41', '384 rollouts');
-  await page.keyboard.press('j');
-  await page.keyboard.press('j');
-  await page.keyboard.press('k');
-  await page.locator('.row.at').waitFor();
-  await page.keyboard.press('/');
-  await page.keyboard.type('rows.json');
-  await page.waitForURL(/text=rows\.json/);
-  await page
-    .getByRole('status')
-    .filter({ hasText: /^84 rollouts$/ })
-    .waitFor();
-  await table(page).focus();
-  await page.keyboard.press('j');
-  await page.keyboard.press('Enter');
-  await page.getByRole('heading', { level: 1 }).filter({ hasText: 'nightly-41-s' }).waitFor();
-  await page.keyboard.press('g');
-  await page.keyboard.press('f');
-  await page.getByRole('heading', { level: 1, name: 'Fleet' }).waitFor();
-});
-
 test('a rollout tells its reward, its group, the reasons, and that an output is not kept', async () => {
   await page.goto(`${site.url}/runs/nightly-41/rollouts/${leftRollout}`);
   await page.getByText('reward 0.95').waitFor();
   const text = await page.locator('main').innerText();
   for (const words of ['against its group', 'nothing was taken off', 'without a kept output', 'retry-jitter'])
     expect(text).toContain(words);
-});
-
-test('two rollouts are chosen by keys and stand side by side, up to where they part', async () => {
-  await openRun('nightly-41', '48 rollouts', '?step=7');
-  for (const key of ['j', 'x', 'j', 'j', 'x', 'c']) await page.keyboard.press(key);
-  await page.waitForURL(/\/compare\?a=.+&b=.+/);
-  await page.getByRole('heading', { level: 1, name: /calls? in common, \d+ and \d+ in all$/ }).waitFor();
-  await page.goto(`${site.url}${twoOfOneItem}`);
-  await page.getByRole('heading', { level: 1, name: '0.95 and 0.52: 1 call in common, 2 and 5' }).waitFor();
-  expect(await page.locator('.pair.same').count()).toBe(1);
-  await page.getByText('From here they go different ways.').waitFor();
-  const text = await page.locator('main').innerText();
-  for (const words of ['nothing was taken off', 'src/random.ts\nmissing', 'src/wait.ts\nnot asked for'])
-    expect(text).toContain(words);
-  await page.getByRole('link', { name: leftRollout.slice(-21) }).click();
-  await page.getByRole('link', { name: 'Compare with the best other copy' }).waitFor();
 });
 
 test('a rollout and itself have no place where they part', async () => {
@@ -115,7 +51,7 @@ test('a rollout and itself have no place where they part', async () => {
 });
 
 test('the fleet page has a history that does not begin with the page', async () => {
-  const other = await openPage(browser, site.url);
+  const other = await openPage(made.browser, site.url);
   await other.page.goto(`${site.url}/fleet`);
   await other.page.getByRole('img', { name: /^Sandboxes: 12 in use, 4 ready, 4 starting/ }).waitFor();
   await other.page.getByRole('button', { name: '24 h' }).click();
@@ -126,7 +62,7 @@ test('the fleet page has a history that does not begin with the page', async () 
 test('a run without rollouts and a filter without a match say so', async () => {
   await page.goto(`${site.url}/runs/empty`);
   await page.getByText('have no rollout of this run').waitFor();
-  await openRun('nightly-41', '0 rollouts', '?step=99');
+  await made.openRun('nightly-41', '0 rollouts', '?step=99');
   await page.getByRole('button', { name: 'Show all 384' }).click();
   await page.getByRole('status').filter({ hasText: '384 rollouts' }).waitFor();
 });
@@ -146,7 +82,7 @@ const views = [1440, 390].flatMap((width) =>
 describe.each(views)('at $width pixels in $scheme', (view) => {
   let tab: Opened;
   beforeAll(async () => {
-    tab = await openPage(browser, site.url, view);
+    tab = await openPage(made.browser, site.url, view);
   });
   afterAll(() => tab.context.close());
 
@@ -166,7 +102,7 @@ describe.each(views)('at $width pixels in $scheme', (view) => {
 });
 
 test('axe finds nothing in the log-in', async () => {
-  const context = await browser.newContext({ colorScheme: 'dark' });
+  const context = await made.browser.newContext({ colorScheme: 'dark' });
   const tab = await context.newPage();
   await tab.goto(site.url);
   await tab.getByRole('button', { name: 'Log in' }).waitFor();
@@ -213,82 +149,6 @@ describe('a hostile run', () => {
 });
 
 test('the page asks no other host, and no script of it failed', () => {
-  expect([...opened.hosts]).toEqual([new URL(site.url).host]);
-  expect(opened.troubles).toEqual([]);
+  expect([...made.hosts]).toEqual([new URL(site.url).host]);
+  expect(made.troubles).toEqual([]);
 });
-
-describe('budgets', () => {
-  test('script and style, compressed, are at most 45 and 8 KB', async () => {
-    const { dir } = await bundleServices();
-    const sizeOf = (name: string) => gzipSync(readFileSync(join(dir, 'page', name))).length;
-    expect(sizeOf('page.js')).toBeLessThan(45_000);
-    expect(sizeOf('page.css')).toBeLessThan(8_000);
-  });
-
-  test('a rollout of 4,000 calls has at most 5,000 nodes', async () => {
-    await page.goto(`${site.url}/runs/long/rollouts/long`);
-    await page.locator('#call-1').waitFor();
-    expect(await numberIn(page, "document.querySelectorAll('*').length")).toBeLessThan(5_000);
-    await page.evaluate('scrollTo(0, document.body.scrollHeight)');
-    await page.locator('#call-4000').waitFor();
-    expect(await numberIn(page, "document.querySelectorAll('*').length")).toBeLessThan(5_000);
-  });
-
-  test('two rollouts of 4,000 calls side by side have at most 5,000 nodes', async () => {
-    await page.goto(`${site.url}/runs/long/compare?a=long&b=long`);
-    await page.getByText('Only the first 1,000 calls of each are compared.').waitFor();
-    expect(await page.locator('.pair.same').count()).toBeGreaterThan(0);
-    expect(await numberIn(page, "document.querySelectorAll('*').length")).toBeLessThan(5_000);
-  });
-
-  test('10,000 rollouts: one answer of at most 350 KB, and only rows of the screen in the page', async () => {
-    await openRun('many', '10,000 rollouts');
-    expect(await rowsShown()).toBeLessThan(40);
-    const answer = await page.evaluate(`fetch('/api/runs/many').then((a) => a.text())`);
-    expect(gzipSync(String(answer)).length).toBeLessThan(350_000);
-  });
-
-  test('a key press rebuilds at most the rows of the screen and no chart, and neither does a scroll', async () => {
-    await openRun('many', '10,000 rollouts');
-    await watchChanges();
-    await page.getByRole('searchbox').fill('many-77');
-    await page
-      .getByRole('status')
-      .filter({ hasText: /^11\d rollouts$/ })
-      .waitFor();
-    const { rows, charts } = await changes();
-    expect(rows).toBeLessThanOrEqual(2 * (await rowsShown()));
-    expect(charts).toBe(0);
-    await page.getByRole('searchbox').fill('');
-    await page.getByRole('status').filter({ hasText: '10,000 rollouts' }).waitFor();
-    await watchChanges();
-    await table(page).hover();
-    await page.mouse.wheel(0, 102);
-    await page.locator('.row[aria-rowindex="25"]').waitFor();
-    expect(await changes()).toMatchObject({ charts: 0 });
-    expect((await changes()).rows).toBeLessThanOrEqual(8);
-  });
-});
-
-const rowsShown = () => numberIn(page, "document.querySelectorAll('.row').length");
-
-/** Counts rows that come or go, and anything that changes in a chart. */
-const watchChanges = () =>
-  page.evaluate(`(() => {
-    window.seen?.disconnect();
-    window.counted = { rows: 0, charts: 0 };
-    window.seen = new MutationObserver((records) => {
-      for (const { target, addedNodes, removedNodes } of records) {
-        for (const node of [...addedNodes, ...removedNodes]) if (node.classList?.contains('row')) window.counted.rows += 1;
-        if (target.parentElement?.closest('.charts') !== null) window.counted.charts += 1;
-      }
-    });
-    window.seen.observe(document.body, { subtree: true, childList: true, attributes: true, characterData: true });
-  })()`);
-
-async function changes(): Promise<{ readonly rows: number; readonly charts: number }> {
-  return {
-    rows: await numberIn(page, 'window.counted.rows'),
-    charts: await numberIn(page, 'window.counted.charts'),
-  };
-}

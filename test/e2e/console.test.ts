@@ -6,7 +6,7 @@ import { formatKeyFile, parseKeyFile } from '#src/access/key-file.ts';
 import { createKey, type Scope } from '#src/access/keys.ts';
 import { tenantId } from '#src/model/ids.ts';
 import { systemRandom } from '#src/platform/random.ts';
-import { CallTextsAnswer, ConsoleRolloutAnswer } from '#src/protocol/console/rollout.ts';
+import { CallSearchAnswer, CallTextsAnswer, ConsoleRolloutAnswer } from '#src/protocol/console/rollout.ts';
 import { RunAnswer, SearchAnswer } from '#src/protocol/console/run.ts';
 import { RunsAnswer } from '#src/protocol/console/runs.ts';
 import { SessionAnswer } from '#src/protocol/console/session.ts';
@@ -57,7 +57,12 @@ async function playAll(faces: Faces, name: string): Promise<void> {
   for (const [at, answer] of ['forty-two', 'no'].entries()) {
     const trace = `${name}-${at}`;
     const item = { id: 'row-1', answer: 'forty-two' };
-    const asked = { trace, call: 'c1', command: `echo ${name} said ${answer}`, item };
+    const asked = {
+      trace,
+      call: 'c1',
+      command: `echo ${name} said ${answer}; echo $((1 + 1)) times ${name}`,
+      item,
+    };
     expect(await faces.rft.call(asked)).toMatchObject({ status: 200 });
     const graded = await faces.rft.grade({ trace, item, sample: { output_text: answer } });
     expect(graded).toMatchObject({ status: 200 });
@@ -140,6 +145,29 @@ test('a search finds rollouts by their commands', async () => {
   expect(new Set(rows.map((row) => columns.id[row]))).toEqual(new Set(['here-1', 'there-1']));
 });
 
+test('a search in outputs finds what no command says, and tells of how many rollouts outputs are kept', async () => {
+  await logIn();
+  const { columns } = await site.read(runPath, RunAnswer);
+  const namesIn = async (query: string) => {
+    const { rows, outputs } = await site.read(`${runPath}/search?${query}`, SearchAnswer);
+    return { ids: rows.flatMap((row) => columns.id[row] ?? []), outputs };
+  };
+  // The command has the sum in place of its result. What the other gateway keeps is not here.
+  expect((await namesIn('q=2%20times%20here')).ids).toEqual([]);
+  const found = await namesIn('q=2%20TIMES%20here&in=outputs');
+  expect(found.ids.toSorted()).toEqual(['here-0', 'here-1']);
+  expect(found.outputs).toEqual({ rollouts: 2, whole: true });
+  const byCommand = await namesIn('q=said%20no&in=outputs');
+  expect(byCommand.ids.toSorted()).toEqual(['here-1', 'there-1']);
+});
+
+test('a search in a rollout finds its calls by what they returned', async () => {
+  await logIn();
+  const search = `${runPath}/rollouts/here-1/search?attempt=1`;
+  expect(await site.read(`${search}&q=2%20times%20HERE`, CallSearchAnswer)).toEqual({ calls: ['c1'] });
+  expect(await site.read(`${search}&q=not%20there`, CallSearchAnswer)).toEqual({ calls: [] });
+});
+
 test('a rollout has its calls, their texts, its answer and why it has its score', async () => {
   await logIn();
   const rollout = await site.read(`${runPath}/rollouts/here-1`, ConsoleRolloutAnswer);
@@ -186,9 +214,11 @@ test('a key of another tenant sees nothing of it, on any address', async () => {
   expect((await site.read('/api/runs', RunsAnswer)).runs).toEqual([]);
   const run = await site.read(runPath, RunAnswer);
   expect([run.counts.rollouts, run.columns.id, run.environment]).toEqual([0, [], '']);
-  for (const path of ['', '/calls/c1', '/download'])
+  for (const path of ['', '/calls/c1', '/download', '/search?q=times'])
     expect((await site.send(`${runPath}/rollouts/here-0${path}`)).status).toBe(404);
   expect((await site.read(`${runPath}/search?q=echo`, SearchAnswer)).rows).toEqual([]);
+  const { rows, outputs } = await site.read(`${runPath}/search?q=echo&in=outputs`, SearchAnswer);
+  expect([rows, outputs]).toEqual([[], { rollouts: 0, whole: true }]);
 });
 
 test('a key without truth reads calls and no reference, part or item', async () => {

@@ -1,10 +1,11 @@
 import { Type } from 'typebox';
 import { ownerOf } from '#src/model/rollout.ts';
-import { CallTextsAnswer, ConsoleRolloutAnswer } from '#src/protocol/console/rollout.ts';
-import { type ReadTexts, textOf } from '../call-texts.ts';
+import { CallSearchAnswer, CallTextsAnswer, ConsoleRolloutAnswer } from '#src/protocol/console/rollout.ts';
+import { type KeptTexts, textOf } from '../call-texts.ts';
 import { findRollout, readRollout } from '../rollout-reader.ts';
+import { finderOf } from '../search.ts';
 import type { App } from './app.ts';
-import { idIn, type ReadingDeps } from './run-routes.ts';
+import { idIn, type ReadingDeps, TextQuery } from './run-routes.ts';
 
 const params = { run: Type.String(), id: Type.String() };
 const RolloutParams = Type.Object(params);
@@ -23,7 +24,7 @@ const wantedBy = ({ params: { id }, query: { attempt = '1' } }: Named) => ({
 
 export function rolloutRoutes(
   app: App,
-  { sessionOf, readers, readTexts }: ReadingDeps & { readonly readTexts: ReadTexts },
+  { sessionOf, readers, texts }: ReadingDeps & { readonly texts: KeptTexts },
 ): void {
   app.get(
     '/api/runs/:run/rollouts/:id',
@@ -33,7 +34,7 @@ export function rolloutRoutes(
     async (request) => {
       const session = await sessionOf(request);
       const reader = await readers.of(session, idIn(request.params.run));
-      return readRollout(reader, wantedBy(request), session, readTexts);
+      return readRollout(reader, wantedBy(request), session, texts);
     },
   );
 
@@ -43,8 +44,28 @@ export function rolloutRoutes(
     async (request) => {
       const reader = await readers.of(await sessionOf(request), idIn(request.params.run));
       const { key } = findRollout((await reader.view()).view, wantedBy(request));
-      const texts = (await readTexts(key)).byCall.get(idIn(request.params.call));
-      return { asked: textOf(texts?.arguments), output: textOf(texts?.output) };
+      const kept = (await texts.ofRollout(key)).byCall.get(idIn(request.params.call));
+      return { asked: textOf(kept?.arguments), output: textOf(kept?.output) };
+    },
+  );
+
+  app.get(
+    '/api/runs/:run/rollouts/:id/search',
+    {
+      schema: {
+        params: RolloutParams,
+        querystring: Type.Evaluate(Type.Intersect([AttemptQuery, TextQuery])),
+        response: { 200: CallSearchAnswer },
+      },
+    },
+    async (request) => {
+      const reader = await readers.of(await sessionOf(request), idIn(request.params.run));
+      const { key } = findRollout((await reader.view()).view, wantedBy(request));
+      const has = finderOf(request.query.q);
+      const found = [...(await texts.ofRollout(key)).byCall].filter(
+        ([, { arguments: asked, output }]) => has(asked?.text) || has(output?.text),
+      );
+      return { calls: found.map(([call]) => call) };
     },
   );
 
@@ -54,10 +75,10 @@ export function rolloutRoutes(
     async (request, reply) => {
       const reader = await readers.of(await sessionOf(request), idIn(request.params.run));
       const { key } = findRollout((await reader.view()).view, wantedBy(request));
-      const texts = [...(await readTexts(key)).byCall].map(([call, text]) =>
+      const kept = [...(await texts.ofRollout(key)).byCall].map(([call, text]) =>
         JSON.stringify({ kind: 'call_text', call, arguments: text.arguments, output: text.output }),
       );
-      const lines = [...new Set(reader.linesOf(key)), ...texts];
+      const lines = [...new Set(reader.linesOf(key)), ...kept];
       return reply
         .header('content-disposition', `attachment; filename="${fileName(ownerOf(key).rollout)}.jsonl"`)
         .header('content-security-policy', "sandbox; default-src 'none'")

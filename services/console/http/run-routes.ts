@@ -4,10 +4,9 @@ import { Failure } from '#src/failure/failure.ts';
 import { idRule, isIdText } from '#src/model/ids.ts';
 import { RunAnswer, SearchAnswer } from '#src/protocol/console/run.ts';
 import { RunsAnswer } from '#src/protocol/console/runs.ts';
-import type { RunView } from '#src/reports/digest/view.ts';
 import { listRuns } from '../list-runs.ts';
-import type { RunReader } from '../run-reader.ts';
 import type { RunReaders } from '../run-readers.ts';
+import { searchCommands, type TextSearches } from '../search.ts';
 import type { Session } from '../sessions.ts';
 import type { App } from './app.ts';
 
@@ -18,7 +17,15 @@ export type ReadingDeps = {
 
 const RunParams = Type.Object({ run: Type.String() });
 
-export function runRoutes(app: App, { sessionOf, readers }: ReadingDeps): void {
+/** What a person types. */
+const searchText = Type.String({ minLength: 1, maxLength: 200 });
+export const TextQuery = Type.Object({ q: searchText });
+const SearchQuery = Type.Object({ q: searchText, in: Type.Optional(Type.Literal('outputs')) });
+
+export function runRoutes(
+  app: App,
+  { sessionOf, readers, searches }: ReadingDeps & { readonly searches: TextSearches },
+): void {
   app.get(
     '/api/runs',
     {
@@ -53,13 +60,16 @@ export function runRoutes(app: App, { sessionOf, readers }: ReadingDeps): void {
     {
       schema: {
         params: RunParams,
-        querystring: Type.Object({ q: Type.String({ minLength: 1, maxLength: 200 }) }),
+        querystring: SearchQuery,
         response: { 200: SearchAnswer },
       },
     },
     async (request) => {
-      const reader: RunReader = await readers.of(await sessionOf(request), idIn(request.params.run));
-      return searchCommands(await reader.view(), request.query.q);
+      const reader = await readers.of(await sessionOf(request), idIn(request.params.run));
+      const { q, in: where } = request.query;
+      return where === 'outputs'
+        ? searches.search(await reader.view(), q)
+        : searchCommands(await reader.view(), q);
     },
   );
 }
@@ -67,18 +77,4 @@ export function runRoutes(app: App, { sessionOf, readers }: ReadingDeps): void {
 export function idIn(text: string): string {
   if (isIdText(text)) return text;
   throw new Failure('invalid_request', `a name must be ${idRule}`);
-}
-
-const mostRows = 5_000;
-
-/** Rollouts with this text in a command, as far as the log has commands: their first 200 characters. Capitals count as small letters. */
-function searchCommands(
-  { view, rev }: { readonly view: RunView; readonly rev: number },
-  text: string,
-): SearchAnswer {
-  const wanted = text.toLowerCase();
-  const rows = view.rollouts.flatMap(({ calls }, row) =>
-    calls.some((call) => call.arguments?.toLowerCase().includes(wanted) === true) ? [row] : [],
-  );
-  return { rows: rows.slice(0, mostRows), rev, left_out: Math.max(0, rows.length - mostRows) };
 }

@@ -1,10 +1,12 @@
-import type { RunId } from '#src/model/ids.ts';
+import type { RunId, TenantId } from '#src/model/ids.ts';
 import type { ObjectStore } from '#src/ports/object-store.ts';
 import { readIndex, unpackLines } from './segment.ts';
-import { indexOf, runFolderIn, segmentEnd } from './segment-names.ts';
+import { indexOf, runFolderIn, segmentEnd, tenantFolder } from './segment-names.ts';
 
-/** Which trajectories: of a run in whatever tenant, or one rollout of it. */
+/** Which trajectories: of a run, or one rollout of it. */
 export type WantedTrajectories = {
+  /** Null: every tenant that has a run of this name. */
+  readonly tenant: TenantId | null;
   readonly run: RunId;
   readonly isWanted: (key: string) => boolean;
   /** Read members of the index alone; otherwise segments whole, in as many requests as there are segments. */
@@ -20,7 +22,8 @@ export async function* readTrajectories(
   wanted: WantedTrajectories,
   onUnreadable: OnUnreadable,
 ): AsyncGenerator<string> {
-  for (const tenant of await store.folders('')) {
+  const tenants = wanted.tenant === null ? await store.folders('') : [tenantFolder(wanted.tenant)];
+  for (const tenant of tenants) {
     const folder = runFolderIn(tenant, wanted.run);
     const names = new Set<string>();
     for await (const { name } of store.list(folder)) names.add(name);

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { RunId } from '#src/model/ids.ts';
+import type { RunId, TenantId } from '#src/model/ids.ts';
 import type { Owner } from '#src/model/rollout.ts';
 
 /*
@@ -24,8 +24,10 @@ function folderOf(id: string): string {
   return `${part.slice(0, longestPart - digestLength)}${cutMark}${digest}`;
 }
 
+export const tenantFolder = (tenant: TenantId): string => folderOf(tenant);
+
 export const runFolder = ({ tenant, run }: Pick<Owner, 'tenant' | 'run'>): string =>
-  runFolderIn(folderOf(tenant), run);
+  runFolderIn(tenantFolder(tenant), run);
 /** `tenant`: the name of a tenant's folder. */
 export const runFolderIn = (tenant: string, run: RunId): string => `${tenant}/${folderOf(run)}/`;
 

@@ -13,6 +13,8 @@ const memberCheck = Compile(Member);
 
 const pack = promisify(gzip);
 const unpack = promisify(gunzip);
+/** The usual 6 takes two thirds more of the processor, for 4 % fewer bytes. */
+const level = 4;
 /** A segment holds 16 MiB, and the last line that came to it may be as long again. */
 const mostUnpackedBytes = 128 * 1024 * 1024;
 
@@ -24,7 +26,7 @@ export async function packSegment(
   const index: Member[] = [];
   let at = 0;
   for (const [key, lines] of rollouts) {
-    const packed = await pack(lines.join(''));
+    const packed = await pack(lines.join(''), { level });
     members.push(packed);
     index.push({ key, at, bytes: packed.length });
     at += packed.length;

@@ -55,7 +55,7 @@ function newLog(into = store, changes: Changes = {}) {
 async function read(run: string, only: string | null = null) {
   const unreadable: string[] = [];
   const isWanted = (key: string) => only === null || key === keyOf(only, run);
-  const wanted = { run: runId(run), isWanted, fewRollouts: only !== null };
+  const wanted = { tenant: null, run: runId(run), isWanted, fewRollouts: only !== null };
   const lines = await Array.fromAsync(readTrajectories(store, wanted, (name) => unreadable.push(name)));
   return { texts: lines.map((line) => (JSON.parse(line) as { text: string }).text).toSorted(), unreadable };
 }

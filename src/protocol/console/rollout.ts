@@ -90,3 +90,7 @@ export type ConsoleRolloutAnswer = Static<typeof ConsoleRolloutAnswer>;
 /** All that is kept of what a call asked for and returned. */
 export const CallTextsAnswer = Type.Object({ asked: nullable(Excerpt), output: nullable(Excerpt) });
 export type CallTextsAnswer = Static<typeof CallTextsAnswer>;
+
+/** Calls of one rollout with a text in what they asked for or returned, as far as it is kept. */
+export const CallSearchAnswer = Type.Object({ calls: Type.Array(Type.String()) });
+export type CallSearchAnswer = Static<typeof CallSearchAnswer>;

@@ -123,5 +123,7 @@ export const SearchAnswer = Type.Object({
   rev: Type.Number(),
   /** How many more rollouts match. */
   left_out: Type.Number(),
+  /** If outputs were searched, too: of how many rollouts some are kept, and whether all of these were read. */
+  outputs: Type.Optional(Type.Object({ rollouts: Type.Number(), whole: Type.Boolean() })),
 });
 export type SearchAnswer = Static<typeof SearchAnswer>;
