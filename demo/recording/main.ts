@@ -12,32 +12,52 @@ import { runDemo } from '../run-demo.ts';
 import { loadTasks } from '../tasks/load-tasks.ts';
 import { animationOf } from './animation.ts';
 import { framesOf } from './cast.ts';
+import { playTerminal } from './play-terminal.ts';
 
 /*
- * `npm run recordings`: records the demo, and `corral top` while a demo loses sandboxes, with Debian's asciinema; draws docs/demo.svg
- * and docs/top.svg from what the terminals showed.
+ * `npm run recordings -- [NAME…]`: records the demo, `corral top` while a demo loses sandboxes, and `corral attach` while a model works in
+ * a terminal, with Debian's asciinema; draws docs/demo.svg, docs/top.svg and docs/attach.svg from what the terminals showed.
  */
 
 const docs = join(import.meta.dirname, '../../docs');
 const folder = await mkdtemp(join(tmpdir(), 'corral-recording-'));
+const recordings: Readonly<Record<string, () => Promise<void>>> = {
+  demo: () => record('demo', { columns: 104, rows: 26, speed: 3 }, 'npm run -s demo', process.env),
+  top: recordTop,
+  attach: () => playTerminal(recordAttach),
+};
 try {
-  await record('demo', { columns: 104, rows: 26, speed: 3 }, 'npm run -s demo', process.env);
+  const chosen = process.argv.slice(2);
+  for (const [name, make] of Object.entries(recordings))
+    if (chosen.length === 0 || chosen.includes(name)) await make();
+} finally {
+  await rm(folder, { recursive: true });
+}
+
+async function recordTop(): Promise<void> {
   const options = readOptions([]);
   const tasks = (await loadTasks()).slice(0, options.tasks);
   const fleet = await startDemoFleet(options.pool, () => undefined, false);
   try {
     await warmPool(fleet, options.pool, systemClock);
-    const env = { ...process.env, CORRAL_URL: fleet.gatewayUrl, CORRAL_KEY: fleet.apiKey };
     const ending = new AbortController();
-    const top = record('top', { columns: 104, rows: 30, speed: 3 }, 'bin/corral top', env, ending.signal);
+    const look = { columns: 104, rows: 30, speed: 3 };
+    const top = record('top', look, 'bin/corral top', variablesOf(fleet), ending.signal);
     await runDemo(options, tasks, fleet, { clock: systemClock, random: systemRandom, out: process.stdout });
     ending.abort();
     await top;
   } finally {
     await fleet.stop();
   }
-} finally {
-  await rm(folder, { recursive: true });
+}
+
+function recordAttach(watched: Parameters<Parameters<typeof playTerminal>[0]>[0], end: AbortSignal) {
+  const look = { columns: 90, rows: 26, speed: 1.5 };
+  return record('attach', look, `bin/corral attach ${watched.rollout}`, variablesOf(watched), end);
+}
+
+function variablesOf(of: { readonly gatewayUrl: string; readonly apiKey: string }): NodeJS.ProcessEnv {
+  return { ...process.env, CORRAL_URL: of.gatewayUrl, CORRAL_KEY: of.apiKey };
 }
 
 type Look = { readonly columns: number; readonly rows: number; readonly speed: number };
