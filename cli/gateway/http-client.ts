@@ -122,9 +122,10 @@ export async function askNative<Schema extends TSchema>(
 function refusal(request: HttpRequest, answer: HttpAnswer, body: unknown): CommandError {
   if (!Value.Check(ErrorAnswer, body)) return notOurs(request, answer);
   const { code, message, blame, retryable, evidence } = body.error;
-  const { requirement } = evidence;
+  const { requirement, cause, limits } = evidence;
   const which = typeof requirement === 'string' ? `${requirement}: ` : '';
-  const said = visibleLine(`${which}${message} (${code})`);
+  const reasons = [code, cause, limits].filter((each) => typeof each === 'string');
+  const said = visibleLine(`${which}${message} (${reasons.join(', ')})`);
   if (code === 'unauthorized') {
     return new CommandError(said, 'yours', 'give a valid key with --key or CORRAL_KEY; see "corral keys"');
   }

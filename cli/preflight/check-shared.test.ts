@@ -11,6 +11,7 @@ const inPod: Shared = {
   ],
   largestFileBytes: gibibyte,
   uidMap: '0 0 4294967295',
+  isWeakRoot: false,
   inotifyInstances: 128,
   cgroupVersion: 2,
 };
@@ -23,6 +24,11 @@ test.each([
   ['user namespaces', { ...inPod, uidMap: ownIds }, /^the disk below[^;]*discards; all 128 inotify/],
   ['version 1 of control groups', { ...inPod, cgroupVersion: 1 }, /memory of connections/],
   ['both', { ...inPod, disks: quota, uidMap: ownIds }, /^all 128 inotify instances[^;]*; next/],
+  [
+    'a root of the node',
+    { ...inPod, isWeakRoot: true },
+    /user ids of the node[^;]*; therefore its root cannot change owners/,
+  ],
   ['one machine', { ...inPod, largestFileBytes: null, uidMap: ownIds }, /^nothing/],
 ])('what a sandbox shares with its machine: %s', (_what, found, expected) => {
   expect(describeShared(found)).toMatch(expected);
@@ -33,5 +39,6 @@ test('as text the probe needs nothing but a Node', async () => {
   const { stdout } = await promisify(execFile)(process.execPath, findSharedArgv().slice(4), { cwd: '/tmp' });
   expect(JSON.parse(stdout)).toMatchObject({
     uidMap: expect.stringMatching(/^\d{1,10} \d{1,10} \d{1,10}/) as string,
+    isWeakRoot: expect.any(Boolean) as boolean,
   });
 });

@@ -8,6 +8,8 @@ const Found = Type.Object({
   /** The largest file that a command may write; null: no limit, since the sandbox has a disk of its own. */
   largestFileBytes: Type.Union([Type.Number(), Type.Null()]),
   uidMap: Type.String(),
+  /** Commands are root, and may not change owners. */
+  isWeakRoot: Type.Boolean(),
   inotifyInstances: Type.Number(),
   cgroupVersion: Type.Number(),
 });
@@ -40,6 +42,7 @@ export function findShared(): Shared {
     }
   };
   const places = [...new Set([process.cwd(), '/', '/tmp'])];
+  const mayChangeOwners = /^CapEff:\t[0-9a-f]{0,15}[13579bdf]$/m.test(text('/proc/self/status'));
   const limit = Number(/^Max file size {1,40}(\d+)/m.exec(text('/proc/self/limits'))?.[1]);
   return {
     disks: places.map((place) => {
@@ -48,6 +51,7 @@ export function findShared(): Shared {
     }),
     largestFileBytes: Number.isNaN(limit) ? null : limit,
     uidMap: text('/proc/self/uid_map').trim().replace(/\s+/g, ' '),
+    isWeakRoot: process.getuid?.() === 0 && !mayChangeOwners,
     inotifyInstances: Number(text('/proc/sys/fs/inotify/max_user_instances')),
     cgroupVersion: fs.existsSync('/sys/fs/cgroup/cgroup.controllers') ? 2 : 1,
   };
@@ -73,10 +77,13 @@ function sharedDisk({ disks, largestFileBytes }: Shared): string | null {
   return `the disk below ${sizes.join(', ')}, which has no quota: one that fills it makes the others discards`;
 }
 
-const sharedIds = ({ uidMap }: Shared): string | null =>
-  uidMap === allIds
-    ? 'the user ids of the node, with pipes, pending signals and message queues of user 1000: one that takes them all makes the others discards'
-    : null;
+function sharedIds({ uidMap, isWeakRoot }: Shared): string | null {
+  if (uidMap !== allIds) return null;
+  const taken = 'one that takes them all makes the others discards';
+  const ids = `the user ids of the node, with pipes, pending signals and message queues of user 1000: ${taken}`;
+  if (!isWeakRoot) return ids;
+  return `${ids}; therefore its root cannot change owners or install packages, and a task that needs this fails`;
+}
 
 /** In pods also with ids of their own: the kernel counts them for the runtime's root, too. One machine's sandboxes have one each. */
 const sharedWatches = ({ largestFileBytes, inotifyInstances }: Shared): string | null =>

@@ -49,12 +49,15 @@ export async function playCommands(
 
 /** By the fleet's own record: an answer to a trainer has no mark. */
 async function discarded({ gatewayUrl, apiKey, run }: HostileWorld, rollout: string): Promise<Ended> {
-  const { body } = await request(`${gatewayUrl}/v1/rollouts/${encodeURIComponent(rollout)}`, {
+  const { body } = await request(`${gatewayUrl}/v1/rollouts/${encodeURIComponent(rollout)}/verdict`, {
     headers: { authorization: `Bearer ${apiKey}`, 'x-corral-run': run },
     signal: AbortSignal.timeout(readTimeoutMs),
   });
-  const verdict = readObject(await body.text())?.['verdict'];
-  const { code, cause, suspected } = isObject(verdict) ? verdict : {};
-  const words = [code, cause].filter((word) => typeof word === 'string');
+  const story = readObject(await body.text());
+  const { code, cause, suspected } = fieldsOf(story?.['verdict']);
+  const { limits } = fieldsOf(fieldsOf(story?.['discard'])['evidence']);
+  const words = [code, cause, limits].filter((word) => typeof word === 'string');
   return { score: null, why: words.join(' ') || 'no verdict', suspected: typeof suspected === 'string' };
 }
+
+const fieldsOf = (value: unknown) => (isObject(value) ? value : {});

@@ -35,7 +35,7 @@ beforeAll(async () => {
   mkdirSync('/var/tmp', { recursive: true });
   work = mkdtempSync('/var/tmp/corral-strangers-');
   for (const [name, solution] of Object.entries(tasks)) writeTask(join(work, 'tasks', name), solution);
-  folders = await fleetFolders({ strangers: strangersEnvironment(dirname(root)) });
+  folders = await fleetFolders({ strangers: strangersEnvironment(`rootfs:${dirname(root)}/*`) });
   const { environmentsDir, stateDir } = folders;
   fleet = await startFleet({ environmentsDir, stateDir, payloadDir: sharedPayload });
   client = createHttpClient({ url: fleet.gatewayUrl, key: fleet.apiKey, run: 'strangers' });
@@ -53,11 +53,16 @@ function writeTask(folder: string, solution: string): void {
   }
 }
 
-const play = (name: string) =>
-  playTask(
-    { client, environment: 'strangers', rootOf: () => inject('parityRoot'), work },
-    join(work, 'tasks', name),
-  );
+const imageOf = async (root: string) => `rootfs:${root}`;
+const placesOver = (root: string) => ({
+  client,
+  environment: 'strangers',
+  rootOf: () => root,
+  imageOf,
+  work,
+});
+
+const play = (name: string) => playTask(placesOver(inject('parityRoot')), join(work, 'tasks', name));
 
 test('a task that reads what differs fails, and one that does not passes', async () => {
   const printed = formatTable([await play('equal'), await play('different')]);
@@ -67,7 +72,7 @@ test('a task that reads what differs fails, and one that does not passes', async
 });
 
 test('a task without a root is not compared', async () => {
-  const missing = { client, environment: 'strangers', rootOf: () => join(work, 'missing'), work };
+  const missing = placesOver(join(work, 'missing'));
   const printed = formatTable([await playTask(missing, join(work, 'tasks/equal'))]);
   expect(printed).toContain('not played: there is no root');
 });

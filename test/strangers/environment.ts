@@ -1,8 +1,8 @@
-/** As docs/terminal-bench.md has it, for roots below a folder. Tasks that ask for a network are played without one, as in the container. */
-export const strangersEnvironment = (roots: string): string => `
+/** As docs/terminal-bench.md has it, for images of a pattern. Tasks that ask for a network are played without one, as in the container. */
+export const strangersEnvironment = (images: string): string => `
 name: strangers
 sandbox:
-  image: { from: item.image, allow: ["rootfs:${roots}/*"] }
+  image: { from: item.image, allow: ["${images}"] }
   run_as: root
   network_waived: true
   cpu: { request: 1, limit: 2 }

@@ -5,6 +5,7 @@ import type { HttpClient } from '#cli/gateway/http-client.ts';
 import { type Kind, playControl, playIn, type Shown } from '#cli/preflight/task/play-control.ts';
 import { readTask, type Task } from '#cli/preflight/task/read-task.ts';
 import { openContainer } from './container-place.ts';
+import type { Engine } from './engine.ts';
 import type { Row } from './table.ts';
 
 /** `rootOf`: the folder with a task's built root. `work`: a folder for the containers' own files. */
@@ -12,6 +13,7 @@ export type Places = {
   readonly client: HttpClient;
   readonly environment: string;
   readonly rootOf: (task: string) => string;
+  readonly imageOf: Engine['imageOf'];
   readonly work: string;
 };
 
@@ -20,7 +22,7 @@ export async function playTask(places: Places, folder: string): Promise<Row> {
   const name = basename(folder);
   const root = places.rootOf(name);
   if (!existsSync(root)) return { name, reason: `there is no root ${root}` };
-  const { task, unmet } = readTask(folder, `rootfs:${root}`);
+  const { task, unmet } = readTask(folder, await places.imageOf(root, name));
   if (task === null) return { name, reason: unmet.map(({ requirement }) => requirement).join(', ') };
   if (!task.hasSolution) return { name, reason: 'it has no solution' };
   const inContainer = await playBoth((kind) => playInContainer(places, task, root, kind));

@@ -26,6 +26,11 @@ test.each([
     row(shown(0, 'failed'), shown(1)),
     'not compared',
   ],
+  [
+    'a solution without a reward where the container leaves one fails',
+    row(shown(0, 'failed'), shown(null, 'failed')),
+    'failed',
+  ],
   ['a refused task is no comparison', { name: 'a-task', reason: 'services' }, 'not compared'],
 ] as const)('%s', (_, given, verdict) => expect(judge(given)).toBe(verdict));
 
@@ -33,4 +38,12 @@ test('the table ends with the counts, and says why a task failed', () => {
   const printed = formatTable([row(shown(1), shown(1)), row(shown(1), shown(0, 'failed'))]);
   expect(printed).toContain('a-task in Corral: reward 0');
   expect(printed).toMatch(/\n1 passed, 1 failed$/);
+});
+
+test('the table says what Corral showed of a task whose solution fails in the container', () => {
+  const refused = { ...shown(null, 'failed'), detail: 'the gateway refuses it' };
+  const printed = formatTable([{ ...row(shown(0, 'failed'), refused), inSandbox: both(refused, refused) }]);
+  expect(printed).toContain('a-task in the container: reward 0');
+  expect(printed).toContain('a-task in Corral: the gateway refuses it');
+  expect(printed).toContain('a-task in Corral, nop: the gateway refuses it');
 });

@@ -15,16 +15,26 @@ export type Row = Played | NotPlayed;
 type Verdict = 'passed' | 'failed' | 'not compared';
 
 /**
- * `failed`: the rewards differ. `not compared`: the task's own solution does not earn its full reward in the container, so it says
- * nothing about a sandbox.
+ * `failed`: the rewards differ, or Corral left none where the container left one. `not compared`: the task's own solution does not earn its
+ * full reward in the container, so the reward in a sandbox says nothing.
  */
 export function judge(row: Row): Verdict {
-  if (!isPlayed(row) || row.inContainer.solution.state !== 'passed') return 'not compared';
+  if (!isPlayed(row)) return 'not compared';
+  if (row.inContainer.solution.state !== 'passed') return lacksReward(row) ? 'failed' : 'not compared';
   const isEqual = (['solution', 'nop'] as const).every(
     (kind) => rewardOf(row.inContainer[kind]) === rewardOf(row.inSandbox[kind]),
   );
   return isEqual ? 'passed' : 'failed';
 }
+
+/** A play that runs out of time is not one of them: tasks without their full reward often do, in both places. */
+const lacksReward = ({ inContainer, inSandbox }: Played): boolean =>
+  (['solution', 'nop'] as const).some(
+    (kind) =>
+      inContainer[kind].reward !== null &&
+      inSandbox[kind].reward === null &&
+      inSandbox[kind].state === 'failed',
+  );
 
 const isPlayed = (row: Row): row is Played => 'inContainer' in row;
 
@@ -59,13 +69,19 @@ function cellsOf(row: Row): readonly string[] {
   return [row.name, ...rewards, judge(row)];
 }
 
+/** What each play showed that did not pass, of a task that was not equal. */
 function explain(row: Played): readonly string[] {
-  const verdict = judge(row);
-  if (verdict === 'passed') return [];
-  const shown = verdict === 'failed' ? row.inSandbox : row.inContainer;
-  const place = verdict === 'failed' ? 'Corral' : 'the container';
-  return [`\n${row.name} in ${place}: ${shown.solution.detail}`];
+  if (judge(row) === 'passed') return [];
+  const { inContainer, inSandbox } = row;
+  return [
+    ...describeUnlessPassed(`${row.name} in the container`, inContainer.solution),
+    ...describeUnlessPassed(`${row.name} in Corral`, inSandbox.solution),
+    ...describeUnlessPassed(`${row.name} in Corral, nop`, inSandbox.nop),
+  ];
 }
+
+const describeUnlessPassed = (what: string, { state, detail }: Shown): readonly string[] =>
+  state === 'passed' ? [] : [`\n${what}: ${detail}`];
 
 function counts(rows: readonly Row[]): readonly string[] {
   const count = (verdict: Verdict) => rows.filter((row) => judge(row) === verdict).length;

@@ -14,8 +14,24 @@ export async function importImages(
   node: NodePlan,
   archives: readonly string[],
 ): Promise<void> {
-  const ctr = [join(programs, 'ctr'), '-a', node.containerdSocket, '-n', criNamespace];
   for (const archive of archives) {
-    await run([...ctr, 'images', 'import', archive], { timeoutMs });
+    await run([...ctrOf(programs, node), 'images', 'import', archive], { timeoutMs });
   }
 }
+
+/** Removes an image and its layers from a node, unless other images or containers there have them. */
+export async function removeImage(
+  { programs }: Pick<Cluster, 'programs'>,
+  node: NodePlan,
+  name: string,
+): Promise<void> {
+  await run([...ctrOf(programs, node), 'images', 'remove', '--sync', name], { timeoutMs });
+}
+
+const ctrOf = (programs: string, { containerdSocket }: NodePlan): readonly string[] => [
+  join(programs, 'ctr'),
+  '-a',
+  containerdSocket,
+  '-n',
+  criNamespace,
+];

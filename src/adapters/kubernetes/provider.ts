@@ -94,7 +94,7 @@ export function createKubernetesProvider(given: KubernetesProviderOptions): Kube
       const object = await createOrAdopt(calls, request.sandbox, pod);
       const view = viewOf(object);
       if (view?.sandbox !== request.sandbox) throw notOurs(request.sandbox);
-      if (pod.spec?.hostUsers === false && !hostUsers.mayUse(object)) {
+      if (pod.spec?.hostUsers === false && !hostUsers.mayUse(object, request)) {
         starts.end(request.sandbox);
         await remove(request.sandbox);
         throw madeWithoutIds();

@@ -36,6 +36,7 @@ test('the node says that it can', async () => {
   expect(await kubectl(cluster, ['get', 'node', joined.node.name, '--output', path])).toBe('true');
 });
 
+const mebibyte = 1024 ** 2;
 const copied = { sandboxd: { kind: 'init_container', image: imageNames.sandboxd } };
 const mounted = { sandboxd: { kind: 'image_volume', image: imageNames.sandboxd } };
 
@@ -54,6 +55,33 @@ test.each([
   expect(Number(first)).toBeGreaterThan(0);
   expect(second).not.toBe(first);
   expect(await sandbox.sh('id -u; echo written > file && cat file')).toBe(`${uid}\nwritten\n`);
+});
+
+test('root with ids of its own has the rights of a container’s root, and none beyond', async () => {
+  await using sandbox = await start({ runAs: 'root', diskBytes: 8 * mebibyte }, copied);
+  const can = [
+    'touch given && chown 1234:1234 given && stat -c %u given',
+    'mkdir -m 700 closed && chown 1234 closed && touch closed/file && echo entered',
+    'chmod 4755 given && stat -c %a given',
+    'chroot / echo changed root',
+  ];
+  expect(await sandbox.sh(can.join('; '))).toBe('1234\nentered\n4755\nchanged root\n');
+  const cannot = [
+    'mknod null c 1 3',
+    'mount -t tmpfs none /tmp',
+    'mount -o remount,rw /.corral/payload',
+    'ulimit -f unlimited',
+  ];
+  for (const command of cannot) expect(await sandbox.sh(`${command} && echo done`)).not.toContain('done');
+});
+
+test('root with ids of its own writes the file for last words up to the largest file of a sandbox', async () => {
+  await using sandbox = await start({ runAs: 'root', diskBytes: 8 * mebibyte }, copied);
+  const file = '/.corral/payload/closed/last-words';
+  const bytes = await sandbox.sh(
+    `dd if=/dev/zero of=${file} bs=1M count=80 2> /dev/null; stat -c %s ${file}`,
+  );
+  expect(bytes).toBe(`${64 * mebibyte}\n`);
 });
 
 /*

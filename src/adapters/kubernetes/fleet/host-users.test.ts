@@ -49,9 +49,24 @@ describe('host_users: auto', () => {
 
   it('uses a pod of an old API server that dropped the field, and tells it once', () => {
     const { users, log } = setUp('auto', able);
-    expect([users.mayUse(made()), users.mayUse(made())]).toEqual([true, true]);
+    expect([users.mayUse(made(), podRequest()), users.mayUse(made(), podRequest())]).toEqual([true, true]);
     expect(log.lines).toHaveLength(1);
     expect(users.limitations()).toEqual([expect.stringMatching(/dropped hostUsers/)]);
+  });
+});
+
+describe('host_users: auto with run_as: root', () => {
+  const root = podRequest({ runAs: 'root' });
+
+  it('uses no pod of an old API server that dropped the field, because it has a container’s rights, and does not ask again', () => {
+    const { users } = setUp('auto', able);
+    expect(users.wants(root)).toBe(true);
+    expect(users.mayUse(made(), root)).toBe(false);
+    expect([users.wants(root), users.wants(podRequest())]).toEqual([false, true]);
+  });
+
+  it('uses one with ids of its own', () => {
+    expect(setUp('auto', able).users.mayUse(made(false), root)).toBe(true);
   });
 });
 
@@ -59,11 +74,8 @@ describe('host_users: require', () => {
   it('asks for them whatever the nodes say, and uses no pod without', () => {
     const { users } = setUp('require', unable);
     expect(users.wants(podRequest())).toBe(true);
-    expect([users.mayUse(made(false)), users.mayUse(made(true)), users.mayUse(made())]).toEqual([
-      true,
-      false,
-      false,
-    ]);
+    const mayUse = (hostUsers?: boolean) => users.mayUse(made(hostUsers), podRequest());
+    expect([mayUse(false), mayUse(true), mayUse()]).toEqual([true, false, false]);
   });
 });
 

@@ -19,8 +19,11 @@ import type { NodeBook } from './node-book.ts';
 export type HostUsers = {
   /** Whether this pod is to have ids of its own. */
   wants(request: CreateRequest): boolean;
-  /** Whether the pod, as the server has it, may be used; it has been told why where it was only wished for. */
-  mayUse(object: unknown): boolean;
+  /**
+   * Whether the pod, as the server has it, may be used; it has been told why where it was only wished for. A pod whose commands are
+   * root asked for more rights with its ids, and has them without.
+   */
+  mayUse(object: unknown, request: CreateRequest): boolean;
   /** What this fleet cannot have, in sentences for a person. */
   limitations(): readonly string[];
 };
@@ -48,12 +51,13 @@ export function createHostUsers({ settings, nodes, log }: HostUsersTools): HostU
   return {
     wants: ({ template }) => {
       if (hostUsers !== 'auto') return hostUsers === 'require';
+      if (told === dropped && template.runAs === 'root') return false;
       return joinPlacement(placement, template.placement).runtimeClass === null && canAll();
     },
-    mayUse: (object) => {
+    mayUse: (object, { template }) => {
       if (isPod(object) && object.spec?.hostUsers === false) return true;
       if (hostUsers === 'auto') tell(dropped);
-      return hostUsers !== 'require';
+      return hostUsers !== 'require' && template.runAs !== 'root';
     },
     limitations: () => (told === null ? [] : [`sandboxes share the user ids of their nodes: ${told}`]),
   };
@@ -62,10 +66,10 @@ export function createHostUsers({ settings, nodes, log }: HostUsersTools): HostU
 const dropped =
   'the API server dropped hostUsers from a pod: it is older than Kubernetes 1.30, or the feature is off';
 
-/** For `require`: the pod is removed, and nothing ran in it. */
+/** For `require`, and for a first root with `auto`: the pod is removed, and nothing ran in it. */
 export const madeWithoutIds = () =>
   new Failure(
     'start_failed',
-    `host_users is require in cluster.yaml, but ${dropped}. Use a newer cluster, or host_users: auto`,
+    `the sandbox needs user ids of its own, but ${dropped}. Use a newer cluster, or host_users: off`,
     { evidence: { hostUsers: 'dropped' } },
   );

@@ -7,7 +7,7 @@ import type { CreateRequest } from '#src/ports/sandbox-provider.ts';
 import { foldersVariable } from '#src/protocol/sandboxd/folders-variable.ts';
 import { sandboxdArgv } from '#src/protocol/sandboxd/payload-layout.ts';
 import { copiedPayloadBytes, type Injected } from './injection.ts';
-import { containerSecurity, ids, type Users } from './users.ts';
+import { ids, sandboxSecurity, type Users } from './users.ts';
 import { dataMounts, places, writableMounts } from './volumes.ts';
 
 /** What was found out about a request before its pod is put together. */
@@ -15,6 +15,8 @@ type Decided = {
   readonly users: Users;
   readonly network: NetworkClass;
   readonly injected: Injected;
+  /** Its ids are no other pod's on its node. */
+  readonly ownIds: boolean;
 };
 
 /** Watches and the table of causes know the sandbox's own container by it. */
@@ -30,7 +32,7 @@ export const sandboxContainerName = 'sandbox';
 export function sandboxContainer(
   request: CreateRequest,
   settings: PodSettings,
-  { users, network, injected }: Decided,
+  { users, network, injected, ownIds }: Decided,
 ): V1Container {
   return {
     name: sandboxContainerName,
@@ -40,7 +42,7 @@ export function sandboxContainer(
     env: variables(request, network, users, { port: settings.port, payload: injected.payload }),
     ports: [{ name: 'sandboxd', containerPort: settings.port }],
     resources: resources(request.template, settings.sandboxd),
-    securityContext: containerSecurity(users),
+    securityContext: sandboxSecurity(users, ownIds),
     ...(injected.lastWords === null ? {} : { terminationMessagePath: injected.lastWords }),
     volumeMounts: [...writableMounts(request.template), ...dataMounts(request.template), ...injected.mounts],
   };

@@ -53,7 +53,7 @@ export function podFor(
       ...placementFields(placement, settings),
       imagePullSecrets: settings.imagePullSecrets.map((name) => ({ name })),
       initContainers: [...injected.initContainers],
-      containers: [sandboxContainer(request, settings, { users, network, injected })],
+      containers: [sandboxContainer(request, settings, { users, network, injected, ownIds })],
       volumes: [...writableVolumes(template), ...dataVolumes(template, settings), ...injected.volumes],
     },
   };

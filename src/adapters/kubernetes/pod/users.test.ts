@@ -4,8 +4,8 @@ import { podFor } from './pod.ts';
 
 type Given = Parameters<typeof podRequest>[0];
 
-function securityOf(given: Given, settings = podSettings()) {
-  const spec = podFor(podRequest(given), settings).spec;
+function securityOf(given: Given, settings = podSettings(), ownIds = false) {
+  const spec = podFor(podRequest(given), settings, ownIds).spec;
   return { pod: spec?.securityContext, container: spec?.containers[0]?.securityContext, spec };
 }
 
@@ -30,6 +30,17 @@ describe('what a sandbox may', () => {
       runAsGroup: 1000,
       capabilities: { drop: ['ALL'] },
     });
+  });
+
+  it.each([
+    ['root with ids of its own: a container’s rights', { runAs: 'root' }, true, 12],
+    ['root without: what sandboxd needs', { runAs: 'root' }, false, 3],
+    ['an ordinary user with ids of its own: the same', {}, true, 3],
+  ] as const)('%s', (_, given, ownIds, count) => {
+    const { add } = securityOf(given, podSettings(), ownIds).container?.capabilities ?? {};
+    expect(add).toHaveLength(count);
+    expect(add?.includes('CHOWN')).toBe(count === 12);
+    expect(add).not.toContain('NET_RAW');
   });
 
   it("follows the operator's one id also where the template asks for two", () => {

@@ -1,4 +1,4 @@
-import type { V1PodSecurityContext, V1SecurityContext } from '@kubernetes/client-node';
+import type { V1Capabilities, V1PodSecurityContext, V1SecurityContext } from '@kubernetes/client-node';
 import { Failure } from '#src/failure/failure.ts';
 import type { PodSettings } from '#src/model/cluster.ts';
 import type { Template } from '#src/model/environment.ts';
@@ -44,6 +44,15 @@ export function containerSecurity(users: Users): V1SecurityContext {
   };
 }
 
+/**
+ * Of the sandbox's own container. `ownIds`: the ids inside are no other pod's on the node and have no rights there. Then commands
+ * that are root have the rights of a container's root: they change owners and install packages. `baseline` admits them.
+ */
+export function sandboxSecurity(users: Users, ownIds: boolean): V1SecurityContext {
+  if (users !== 'root' || !ownIds) return containerSecurity(users);
+  return { allowPrivilegeEscalation: false, ...startsAsRoot, capabilities: rootOfContainer };
+}
+
 type Ids = Pick<V1SecurityContext, 'runAsNonRoot' | 'runAsUser' | 'runAsGroup' | 'capabilities'>;
 
 const oneId: Ids = {
@@ -53,8 +62,27 @@ const oneId: Ids = {
   capabilities: { drop: ['ALL'] },
 };
 
+const needed = ['SETUID', 'SETGID', 'KILL'];
+
 const startsAsRoot: Ids = {
   runAsUser: 0,
   runAsGroup: 0,
-  capabilities: { drop: ['ALL'], add: ['SETUID', 'SETGID', 'KILL'] },
+  capabilities: { drop: ['ALL'], add: needed },
+};
+
+/** As container engines have it, without NET_RAW, which answers at a neighbor's address, and MKNOD, which has no effect with own ids. */
+const rootOfContainer: V1Capabilities = {
+  drop: ['ALL'],
+  add: [
+    ...needed,
+    'CHOWN',
+    'DAC_OVERRIDE',
+    'FOWNER',
+    'FSETID',
+    'SETFCAP',
+    'SETPCAP',
+    'NET_BIND_SERVICE',
+    'SYS_CHROOT',
+    'AUDIT_WRITE',
+  ],
 };
