@@ -32,6 +32,7 @@ const apart = {
   'code-research': 'repository',
   icd10: 'patient',
   'fast-kernels': 'operation',
+  'judged-finance': 'company',
 } as const;
 
 const writtenRows = (name: GalleryName, split: keyof Rows) =>

@@ -5,6 +5,7 @@ import { researchRows } from './generators/code-research/rows.ts';
 import { kernelRows } from './generators/fast-kernels/rows.ts';
 import { makeKernelFiles } from './fast-kernels/fetch-parser.ts';
 import { financeRows } from './generators/finance-docs/rows.ts';
+import { memoRows } from './generators/judged-finance/rows.ts';
 import { visitRows } from './generators/icd10/rows.ts';
 import { readCodes } from './generators/icd10/source.ts';
 import { codesFolder, fetchCodes } from './icd10/fetch-codes.ts';
@@ -26,6 +27,7 @@ export const gallery = {
     makeKernelFiles();
     return kernelRows();
   },
+  'judged-finance': memoRows,
 } as const satisfies Readonly<Record<string, () => Rows>>;
 
 export type GalleryName = keyof typeof gallery;

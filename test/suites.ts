@@ -31,7 +31,7 @@ const deep = [
 /** Of `whole`: files that share one fleet, see `test/support/shared-fleet.ts`. */
 export const sharingOneFleet = [
   'test/e2e/failures/{answer-expired,call-conflict,dependency-failed,environment-mismatch,grader-failed}.test.ts',
-  'test/e2e/failures/{invalid-request,item-mismatch,item-missing,models-own,payload-too-large}.test.ts',
+  'test/e2e/failures/{invalid-request,item-mismatch,item-missing,judge-suspect,models-own,payload-too-large}.test.ts',
   'test/e2e/failures/{requirements-unmet,rollout-closed,rollout-unknown,run-closed,score-conflict}.test.ts',
   'test/e2e/failures/{setup-failed,still-running,tool-not-configured,unauthorized,unknown-call}.test.ts',
   'test/e2e/failures/{unknown-environment,voided}.test.ts',

@@ -76,6 +76,7 @@ function leavesBeside(grader: Grader): readonly string[] {
 function hasPenalty(grader: Grader): boolean {
   if (grader.kind === 'penalty') return true;
   if (grader.kind === 'gate') return [...grader.all, grader.grader].some(hasPenalty);
+  if (grader.kind === 'lowest') return grader.of.some(hasPenalty);
   return grader.kind === 'weighted' && grader.parts.some((part) => hasPenalty(part.grader));
 }
 

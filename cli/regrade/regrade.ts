@@ -1,6 +1,8 @@
 import type { KeptCall, KeptLine } from '#src/adapters/event-log/kept-log.ts';
 import { asFailure } from '#src/failure/failure.ts';
-import { judgeRequest } from '#src/grading/evaluate-job.ts';
+import { checkCanaries, checkEndOf, suspectJudge, unchecked } from '#src/grading/guard/await-guard.ts';
+import type { CanaryWord } from '#src/grading/guard/canaries.ts';
+import { judgeRequest } from '#src/grading/judge-request.ts';
 import { evaluate } from '#src/grading/graders/evaluate.ts';
 import type { CommandGrade, GradingContext, Leaf } from '#src/grading/graders/evaluation.ts';
 import { type Costs, noStory, type Story, type StoryCall, writtenStory } from '#src/grading/story.ts';
@@ -95,12 +97,27 @@ function contextOf(deps: RegradeDeps, kept: KeptLine): GradingContext {
     story: async () => story,
     costs: async () => costsOf(kept),
     runCommand: (leaf) => deps.runCommand(kept, leaf),
-    askJudge: (leaf) => {
+    askJudge: async (leaf) => {
+      await believe(deps, leaf);
       const calls = leaf.calls ? writtenStory(story) : {};
       const asked = { sample: JSON.stringify(sample), item: kept.item, traceId: rollout, calls, files: [] };
       return deps.judge.score(judgeRequest(leaf, asked, deps.secret), AbortSignal.timeout(judgeMs));
     },
   };
+}
+
+/** Each judge is checked once: what is graded again is graded in one sitting. */
+const checks = new WeakMap<Leaf<'http'>, Promise<CanaryWord>>();
+
+async function believe(deps: RegradeDeps, leaf: Leaf<'http'>): Promise<void> {
+  const { guard } = leaf;
+  if (guard === undefined) return;
+  const check = checks.get(leaf) ?? checkCanaries(deps, { ...leaf, guard }, judgeMs);
+  checks.set(leaf, check);
+  const said = await check;
+  const end = checkEndOf(leaf, said);
+  if (end.kind === 'wrong') throw suspectJudge(leaf, end.evidence);
+  if (said.kind === 'no_evidence') throw unchecked(leaf, said.reason);
 }
 
 function storyOf({ rollout: { calls, missing } }: KeptLine): Story {

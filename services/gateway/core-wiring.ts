@@ -9,7 +9,8 @@ import { SandboxPreparation, type SetupOf } from '#src/claiming/prepare-sandbox.
 import { type OfferedEnvironments, PinnedEnvironments } from '#src/claiming/pinned-environments.ts';
 import { WaitingRoom, Wakes } from '#src/claiming/waiting-room.ts';
 import { ArtifactRoom } from '#src/grading/artifact-room.ts';
-import { type EvaluateDeps, evaluateJob, whyNoScore, withoutSecretsOf } from '#src/grading/evaluate-job.ts';
+import { type EvaluateDeps, evaluateJob, whyNoScore } from '#src/grading/evaluate-job.ts';
+import { withoutSecretsOf } from '#src/grading/judge-request.ts';
 import { type KeepDeps, toKeep } from '#src/grading/keep-rollout.ts';
 import type { Grade } from '#src/grading/job.ts';
 import { asFailure } from '#src/failure/failure.ts';
@@ -24,6 +25,7 @@ import type { ClaimStore } from '#src/ports/fleet/claims.ts';
 import type { ControlStore } from '#src/ports/fleet/controls.ts';
 import type { DependencyStore } from '#src/ports/fleet/dependencies.ts';
 import type { GradeStore } from '#src/ports/fleet/grades.ts';
+import type { GuardStore } from '#src/ports/fleet/guards.ts';
 import type { LifecycleStore } from '#src/ports/fleet/lifecycle.ts';
 import type { PoolStore, TemplateCounts } from '#src/ports/fleet/pool.ts';
 import type { RecoveryStore } from '#src/ports/fleet/recovery.ts';
@@ -50,6 +52,7 @@ export type GatewayWorld = {
   readonly lifecycle: LifecycleStore;
   readonly setups: SetupStore;
   readonly grades: GradeStore;
+  readonly guards: GuardStore;
   readonly controls: ControlStore;
   readonly dependencies: DependencyStore;
   readonly recovery: Pick<RecoveryStore, 'adoptedAtMs'>;
@@ -148,6 +151,7 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
     calls,
     lifecycle,
     grades,
+    guards: world.guards,
     link,
     room,
     preparation,

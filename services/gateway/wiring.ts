@@ -174,6 +174,7 @@ function wireCore(
     setups: state.setups,
     grades: state.grades,
     controls: state.controls,
+    guards: state.guards,
     dependencies: state.dependencies,
     recovery: state.recovery,
     pool: state.pool,

@@ -45,5 +45,7 @@ const sentences: Partial<Record<FailureCode, string>> = {
   environment_mismatch: 'the rollout was opened with another environment than the one this request names',
   item_mismatch:
     'the rollout was opened with another dataset row than the one this request brings; give each rollout its own id',
+  judge_suspect:
+    'the judge of this rollout scored an answer wrongly whose worth is known; discard the rollout and look at the judge',
   grader_failed: 'the grader failed three times in this rollout; discard the rollout and look at the grader',
 };

@@ -94,9 +94,19 @@ export const failures = {
 
   // Grading.
 
-  // `failed` in src/adapters/judge-http/http-judge.ts, `headersOf` in src/grading/evaluate-job.ts; three turns without
+  // `failed` in src/adapters/judge-http/http-judge.ts, `headersOf` in src/grading/judge-request.ts, `unchecked` in
+  // src/grading/guard/await-guard.ts; three turns without
   // a score, `barUsedUp` in src/adapters/redis/scripts/grading.lua
   grader_failed: ours('yes'),
+  // `suspectJudge` in src/grading/guard/await-guard.ts: of the judge’s own canaries, which hold nothing of a policy
+  judge_suspect: {
+    blame: 'infrastructure',
+    native: 503,
+    rft: 503,
+    e2b: 503,
+    retry: 'no',
+    taints: true,
+  },
   // `findRollout` in src/claiming/resolve-rollout.ts; calls that nobody knows, `checkNamedCalls` in src/grading/check-calls.ts
   rollout_unknown: { blame: 'infrastructure', native: 404, rft: 503, e2b: 502, retry: 'no', taints: false },
 

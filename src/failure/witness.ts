@@ -31,6 +31,8 @@ const witnesses: Readonly<Record<FailureCode | LossCause, Witness>> = {
   still_running: 'outside',
   // A judge, or fleet state; or sandboxd, of a grader that works in a sandbox.
   grader_failed: 'by_evidence',
+  // The author’s canaries, as gateways sent them.
+  judge_suspect: 'outside',
   rollout_unknown: 'outside',
   state_unavailable: 'outside',
   recovering: 'outside',

@@ -1,11 +1,10 @@
-import { Failure } from '../failure/failure.ts';
-import type { Grader, Item, Json } from '../model/grader.ts';
+import type { Grader } from '../model/grader.ts';
 import { graderLeaves, isFresh, outlivesItsSandbox } from '../model/grader-leaves.ts';
 import type { Written } from '../model/written.ts';
 import type { CallStore } from '../ports/fleet/calls.ts';
 import type { ToldWhy } from '../ports/event-log.ts';
 import type { GradeStore } from '../ports/fleet/grades.ts';
-import type { Judge, JudgeBody, Judged, JudgeRequest } from '../ports/judge.ts';
+import type { JudgeBody, Judged } from '../ports/judge.ts';
 import { retrying, type RetryDeps } from '../waiting/retries.ts';
 import { retryPolicies } from '../waiting/retry-policies.ts';
 import { timeLimit } from '../waiting/time-limit.ts';
@@ -14,25 +13,25 @@ import type { ArtifactRoom } from './artifact-room.ts';
 import { type ArtifactsDeps } from './artifacts.ts';
 import type { ChangesDeps } from './changes/take-changes.ts';
 import { gradeElsewhere } from './grade-elsewhere.ts';
-import { type AttachDeps, attachedBytes, attachFiles, nothingAttached, writtenFiles } from './attachments.ts';
+import { type AttachDeps, attachedBytes, attachFiles, writtenFiles } from './attachments.ts';
+import { awaitGuard, type GuardDeps } from './guard/await-guard.ts';
+import { judgeRequest, secretsOf, type Shown } from './judge-request.ts';
 import { answerAt } from './graders/compared.ts';
 import { evaluate } from './graders/evaluate.ts';
-import type { Evaluation, Leaf, Sample } from './graders/evaluation.ts';
+import type { Evaluation, Leaf } from './graders/evaluation.ts';
 import { type CommandGraderDeps, filesOfRow, runCommandGrader } from './run-command-grader.ts';
 import { compareAll, keptOf, planTaking, takeAll, takenBytes, takenFor, type Taken } from './take-all.ts';
-import { redacted, toldWhy } from './told-why.ts';
-import { noStory, readCosts, readStory, type Story, writtenStory } from './story.ts';
+import { toldWhy } from './told-why.ts';
+import { readCosts, readStory, type Story, writtenStory } from './story.ts';
 
 export type EvaluateDeps = CommandGraderDeps &
   ArtifactsDeps &
   AttachDeps &
-  ChangesDeps & {
+  ChangesDeps &
+  GuardDeps & {
     readonly grades: Pick<GradeStore, 'artifactsTaken'>;
     /** Of this process. */
     readonly artifactRoom: ArtifactRoom;
-    readonly judge: Judge;
-    /** Resolves `{secret: NAME}`; undefined when this gateway does not have it. */
-    readonly secret: (name: string) => string | undefined;
     readonly calls: Pick<CallStore, 'transcript' | 'list'>;
   };
 
@@ -102,6 +101,7 @@ async function evaluateWith(
   let stderr = '';
   const judges: string[] = [];
   const { grader } = job.environment;
+  const leaves = graderLeaves(grader);
   const evaluation = await evaluate(grader, {
     get sample() {
       return readSample(job.sample);
@@ -134,6 +134,7 @@ async function evaluateWith(
             return ask(writtenFiles(attached));
           }));
       if (judged.kind === 'scored') judges.push(judged.said ?? '');
+      if (judged.kind !== 'unattached') await awaitGuard(deps, { ...job, place: leaves.indexOf(leaf) }, leaf);
       return judged;
     },
   });
@@ -168,23 +169,6 @@ export function whyNoScore(
   return toldWhy(asked, { detail: { kind: grader.kind, reason } }, secretsOf(deps, grader));
 }
 
-/** A text that leaves for a log or a file, without what the environment's judges are sent in secret. */
-export const withoutSecretsOf = (deps: Pick<EvaluateDeps, 'secret'>, grader: Grader, text: string): string =>
-  redacted(text, secretsOf(deps, grader));
-
-/** What a judge is sent in its headers; graders in sandboxes are given none. */
-function secretsOf({ secret }: Pick<EvaluateDeps, 'secret'>, grader: Grader): ReadonlyMap<string, string> {
-  const headers = graderLeaves(grader).flatMap((leaf) =>
-    leaf.kind === 'http' ? Object.values(leaf.headers) : [],
-  );
-  return new Map(
-    headers.flatMap((header) => {
-      const value = typeof header === 'string' ? undefined : secret(header.secret);
-      return typeof header === 'string' || value === undefined ? [] : [[header.secret, value] as const];
-    }),
-  );
-}
-
 /** Several parts of one grader look at the same. */
 function once<Read>(read: () => Promise<Read>): () => Promise<Read> {
   let reading: Promise<Read> | null = null;
@@ -207,9 +191,6 @@ function tooLong(score: number, bytes: number): Evaluation {
   return { kind: 'scored', score, detail: { kind: 'too_long', score, bytes, reason }, suspected: null };
 }
 
-/** `files`: members of the request, see `writtenFiles`; none where the judge is sent no files. */
-type Shown = { readonly calls: { readonly [name: string]: Json }; readonly files: JudgeBody };
-
 function askJudge(deps: EvaluateDeps, job: GradeJob, leaf: Leaf<'http'>, shown: Shown): Promise<Judged> {
   const { item, rollout } = job;
   const asked = { sample: textOf(job.sample), item, traceId: rollout.owner.rollout, ...shown };
@@ -217,66 +198,4 @@ function askJudge(deps: EvaluateDeps, job: GradeJob, leaf: Leaf<'http'>, shown: 
   return deps.judge.score(request, ...timeLimit(job.deadline.remainingMs));
 }
 
-type AskedOfJudge = Shown & {
-  /** JSON, which goes on as it came, however deep it is and whatever numbers it holds. */
-  readonly sample: string;
-  readonly item: Item | null;
-  readonly traceId: string;
-};
-
-/** What a judge is sent. Throws `grader_failed` where it needs a secret that is not here. */
-export function judgeRequest(
-  leaf: Leaf<'http'>,
-  { sample, item, traceId, calls, files }: AskedOfJudge,
-  secret: EvaluateDeps['secret'],
-): JudgeRequest {
-  const { url, timeoutMs, retries } = leaf;
-  const asking = (answer: string, shown: Shown): JudgeBody => {
-    const told = JSON.stringify({ item, trace_id: traceId, ...shown.calls }).slice(1, -1);
-    return [`{"sample":${answer},${told}`, ...(shown.files.length > 0 ? [',', ...shown.files] : []), '}'];
-  };
-  const body = asking(sample, { calls, files });
-  // Without calls: they are the policy's, and may be what is refused.
-  const nothing = {
-    calls: leaf.calls ? writtenStory(noStory) : {},
-    files: leaf.attach ? nothingAttached : [],
-  };
-  const control = asking(JSON.stringify(sampleOfText(leaf.control)), nothing);
-  const secrets = secretsOf({ secret }, leaf);
-  return { url, headers: headersOf({ secret }, leaf), secrets, body, control, timeoutMs, retries };
-}
-
 const textOf = (sample: Written): string => (typeof sample === 'string' ? sample : '{}');
-
-function headersOf(deps: Pick<EvaluateDeps, 'secret'>, leaf: Leaf<'http'>): Record<string, string> {
-  const resolved = Object.entries(leaf.headers).map(([name, value]) => {
-    if (typeof value === 'string') return [name, value];
-    const secret = deps.secret(value.secret);
-    if (secret !== undefined) return [name, secret];
-    throw new Failure(
-      'grader_failed',
-      `the judge needs the secret ${value.secret}, which this gateway does not have`,
-    );
-  });
-  return Object.fromEntries(resolved) as Record<string, string>;
-}
-
-/** A sample as platforms send it, of a rollout without calls that ends with this text. */
-function sampleOfText(text: string): Sample {
-  const json = parsed(text);
-  const message = { role: 'assistant', content: text, tool_calls: [] };
-  return {
-    choices: [{ index: 0, message, finish_reason: 'stop' }],
-    output_text: text,
-    ...(json === undefined ? {} : { output_json: json }),
-    output_tools: [],
-  };
-}
-
-function parsed(text: string): Sample[string] | undefined {
-  try {
-    return JSON.parse(text) as Sample[string];
-  } catch {
-    return undefined;
-  }
-}

@@ -253,6 +253,7 @@ async function countFailed(
   failure: Failure,
   known: ToldWhy | undefined,
 ): Promise<'told' | 'forgotten'> {
+  if (failure.code === 'judge_suspect') return distrust(deps, job, failure, known);
   if (isVeto(failure) || failure.code === 'state_unavailable' || failure.code === 'recovering') return 'told';
   const evidence = { ...failure.evidence, code: failure.code, message: failure.message };
   const count = () => deps.grades.failed(job.rollout.key, job.turn, evidence);
@@ -262,6 +263,23 @@ async function countFailed(
   if (turnsLeft === mostTurns) return 'forgotten';
   if (turnsLeft === 0 && rollout?.discarded?.code === 'grader_failed') {
     const why = known ?? deps.whyNot(job, failure.message);
+    deps.record(discardEvent(job, rollout.discarded, { evidence, why }, deps.clock.nowMs()));
+  }
+  return 'told';
+}
+
+async function distrust(
+  deps: GradeDeps,
+  job: GradeJob,
+  { evidence, message }: Failure,
+  known: ToldWhy | undefined,
+): Promise<'told'> {
+  const discard = () => deps.grades.distrust(job.rollout.key, job.turn, evidence);
+  const { first, rollout } = await retrying(deps, retryPolicies.gradingStep, discard, {
+    until: job.deadline,
+  });
+  if (first && rollout?.discarded?.code === 'judge_suspect') {
+    const why = known ?? deps.whyNot(job, message);
     deps.record(discardEvent(job, rollout.discarded, { evidence, why }, deps.clock.nowMs()));
   }
   return 'told';

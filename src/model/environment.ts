@@ -24,6 +24,8 @@ export type TemplateBody = {
   readonly shmBytes?: number;
   /** On a machine where the disk takes memory, it comes on top of `memory`: a task demanded one of both. Absent: within it. */
   readonly diskApart?: true;
+  /** Whole devices of a cluster's nodes by their names, such as `nvidia.com/gpu`. Absent: none. */
+  readonly devices?: Readonly<Record<string, number>>;
   readonly processes: number;
   /** `none`, `mirrors`, or a network class that the operator defined. */
   readonly network: string;

@@ -3,13 +3,15 @@ import { type Environment, isOpenTemplate } from './environment.ts';
 import type { FreshGrading, Grader } from './grader.ts';
 
 /** A grader that gives a score by itself, and is no composition of others. */
-export type GraderLeaf = Exclude<Grader, { readonly kind: 'gate' | 'weighted' | 'penalty' }>;
+export type GraderLeaf = Exclude<Grader, { readonly kind: 'gate' | 'lowest' | 'weighted' | 'penalty' }>;
 
 /** What a grader is composed of, in the order in which it is asked. */
 export function graderLeaves(grader: Grader): readonly GraderLeaf[] {
   switch (grader.kind) {
     case 'gate':
       return [...grader.all, grader.grader].flatMap(graderLeaves);
+    case 'lowest':
+      return grader.of.flatMap(graderLeaves);
     case 'weighted':
       return grader.parts.flatMap((part) => graderLeaves(part.grader));
     case 'penalty':
@@ -131,6 +133,8 @@ export function chargesForRunning(grader: Grader): boolean {
   switch (grader.kind) {
     case 'gate':
       return [...grader.all, grader.grader].some(chargesForRunning);
+    case 'lowest':
+      return grader.of.some(chargesForRunning);
     case 'weighted':
       return grader.parts.some((part) => chargesForRunning(part.grader));
     case 'penalty':

@@ -61,6 +61,23 @@ export type CallsQuestion =
       readonly passing: boolean;
     };
 
+/** An answer of the author's whose worth is known: a judge that scores it otherwise cannot be believed. */
+export type Canary = {
+  readonly name: string;
+  readonly answer: string;
+  /** Its score must lie between these; null: no bound. */
+  readonly atLeast: number | null;
+  readonly atMost: number | null;
+};
+
+/** What a judge must score rightly before its scores count, and again after every so many grades. */
+export type JudgeGuard = {
+  readonly everyGrades: number;
+  /** The row that all canaries answer. */
+  readonly item: Item;
+  readonly canaries: readonly Canary[];
+};
+
 /** Files of a sandbox by name: below the workspace, `*` stands for anything within the last name of a path. */
 export type Attach = {
   readonly paths: readonly string[];
@@ -164,10 +181,14 @@ export type Grader =
       readonly calls?: true;
       /** And these files of its sandbox. */
       readonly attach?: Attach;
+      /** Left out: the judge is believed. */
+      readonly guard?: JudgeGuard;
     }
   | ({ readonly kind: 'calls' } & CallsQuestion)
   /** All of `all` must give their full score first; then the score is the grader's. */
   | { readonly kind: 'gate'; readonly all: readonly Grader[]; readonly grader: Grader }
+  /** The lowest score of all of them; where one gives no score, there is no score. */
+  | { readonly kind: 'lowest'; readonly of: readonly Grader[] }
   | {
       readonly kind: 'weighted';
       readonly parts: readonly { readonly weight: number; readonly grader: Grader }[];

@@ -30,8 +30,15 @@ function longestMs(leaf: GraderLeaf, freshMs: number): number {
     case 'command':
       return leaf.timeoutMs + aroundGraderMs + (leaf.fresh === undefined ? 0 : freshMs);
     case 'http':
-      return leaf.timeoutMs * (leaf.retries + 1) * 2;
+      return longestJudgeMs(leaf) * (leaf.guard === undefined ? 1 : 2);
   }
 }
+
+/** All tries with an answer, and as many with the harmless one. Canaries are asked at the same time, and take as long again. */
+export const longestJudgeMs = ({
+  timeoutMs,
+  retries,
+}: Pick<Extract<GraderLeaf, { readonly kind: 'http' }>, 'timeoutMs' | 'retries'>): number =>
+  timeoutMs * (retries + 1) * 2;
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0);

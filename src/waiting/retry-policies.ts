@@ -242,14 +242,19 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
     by: ['src/calls/settle-overdue.ts'],
   },
   gradingStep: {
-    what: 'a step of a grading: reading rollout and calls, its turn, the grader’s input, storing its score',
-    on: 'retryable failures; running calls and a turn elsewhere are checked every 200 ms',
+    what: 'a step of a grading: reading rollout and calls, its turn, the grader’s input, the canaries of its judge, storing its score',
+    on: 'retryable failures; running calls, a turn or a check of a judge elsewhere are looked at every 200 ms',
     until: '`limits.grade`',
     again: mayPass,
     mostTries: always,
     pauses: usual,
     withinMs: always,
-    by: ['src/grading/grade-rollout.ts', 'src/grading/check-calls.ts', 'src/grading/evaluate-job.ts'],
+    by: [
+      'src/grading/grade-rollout.ts',
+      'src/grading/check-calls.ts',
+      'src/grading/evaluate-job.ts',
+      'src/grading/guard/await-guard.ts',
+    ],
   },
   graderConnection: {
     what: 'the connection to a sandbox in which the grader runs',

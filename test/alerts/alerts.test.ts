@@ -17,7 +17,11 @@ import { blaming, type Recorder, startRecorder } from './recorder.ts';
 const speed = 60;
 
 /** They look at six hours and three days: six minutes and more here, in which every later fault would meet them. Promtool has them. */
-const tooSlow = ['RolloutsLostSlow', 'ToolCallsFailSlowly'] as const satisfies readonly AlertName[];
+const tooSlow = [
+  'RolloutsLostSlow',
+  'ToolCallsFailSlowly',
+  'RewardJumps',
+] as const satisfies readonly AlertName[];
 
 /** They measure slowness, which on a machine of two cores that plays a whole cluster says nothing of the fault. */
 const ofTheMachine = ['SlowSandbox', 'GatewayFull'] as const satisfies readonly AlertName[];

@@ -105,6 +105,22 @@ const elsewhere: Grader = {
   control: harmless,
 };
 
+/** What a canary of that judge says that flatters it. */
+export const flattery = 'flattery';
+
+/** The same judge, under guard. */
+const guarded: Grader = {
+  ...elsewhere,
+  guard: {
+    everyGrades: 2,
+    item: { answer: 'yes' },
+    canaries: [
+      { name: 'injected', answer: flattery, atLeast: null, atMost: 0.5 },
+      { name: 'reference', answer: 'yes', atLeast: 0.6, atMost: null },
+    ],
+  },
+};
+
 /** The same judge, that looks at a file. */
 const looksAtFiles: Grader = {
   ...elsewhere,
@@ -190,7 +206,12 @@ const patientEnvironment = environment('patient', {
   pool: { minReady: 0, max: 8, maxAgeMs: 3_600_000 },
 });
 
-const ofSomeWorlds: readonly Environment[] = [changedEnvironment, patientEnvironment];
+const guardedEnvironment = environment('guarded', {
+  grader: guarded,
+  pool: { minReady: 0, max: 8, maxAgeMs: 3_600_000 },
+});
+
+const ofSomeWorlds: readonly Environment[] = [changedEnvironment, patientEnvironment, guardedEnvironment];
 
 /** Those of a world in which rollouts of `played` are played. */
 export const environmentsFor = (played: readonly string[]): readonly Environment[] => [

@@ -4,7 +4,7 @@ import { RealScripts } from './fleet/real-scripts.ts';
 import { simulate } from './simulate.ts';
 import { actors } from './actors/actor.ts';
 import { batchMs, expectBatch, expectHeldAgainst } from './expect-batch.ts';
-import { environmentsOfChanges } from './trainer/plan.ts';
+import { environmentsOfChanges, environmentsOfGuards } from './trainer/plan.ts';
 import { storyLines, verdictLines } from './tell.ts';
 
 let scripts: RealScripts;
@@ -31,6 +31,22 @@ test(
   '20 worlds of graders that get what the policy changed: every invariant holds',
   { timeout: batchMs },
   () => expectBatch(scripts, 1, 20, { environments: environmentsOfChanges }),
+);
+
+test(
+  '10 worlds of a guarded judge, and 10 whose policies play it: every invariant holds, and some judge is suspect',
+  { timeout: batchMs },
+  async () => {
+    const environments = environmentsOfGuards;
+    const codes = new Set<string>();
+    for (let seed = 1; seed <= 10; seed += 1) {
+      const { violation, endings } = await simulate(scripts, { seed, environments });
+      expect(violation, `seed ${seed}`).toBeNull();
+      for (const ending of endings.values()) codes.add(JSON.stringify(ending));
+    }
+    expect([...codes].join(' ')).toContain('judge_suspect');
+    await expectBatch(scripts, 1, 10, { environments, actor: 'adversary' });
+  },
 );
 
 test('the same seed does the same things at the same moments, whatever ran before it', async () => {

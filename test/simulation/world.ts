@@ -118,6 +118,8 @@ export class World {
   /** What the judge did to whom; see `judgePost`. */
   readonly refused = new Set<string>();
   readonly misled = new Set<string>();
+  readonly flattered = new Set<string>();
+  readonly wrongCanaries = new Set<string>();
   readonly #chance: Chance;
   readonly #planted: Planted;
   /** Of each call, the gateways that may send it. */
@@ -317,8 +319,11 @@ export class World {
   }
 
   #judge(process: SimProcess): Post {
-    const { scheduler, faults, refused, misled } = this;
+    const { scheduler, faults, refused, misled, flattered, wrongCanaries } = this;
     const post = judgePost({
+      flattered,
+      wrongCanaries,
+      isPlayed: this.stage?.actor === 'adversary',
       scheduler,
       faults,
       refused,

@@ -34,6 +34,10 @@ export const environmentFields: Readonly<Record<string, Field>> = {
     default: '`64Mi`',
     meaning: 'one amount, or `{limit, from}`: the size of `/dev/shm`, which counts within `memory`',
   },
+  'sandbox.devices': {
+    default: 'none',
+    meaning: 'whole devices of a cluster’s nodes, by name: `{nvidia.com/gpu: 1}`. [GPUs](images.md#gpus)',
+  },
   'sandbox.processes': { default: '`256`', meaning: 'processes and threads at once' },
   'sandbox.network': {
     default: '`none`',

@@ -2,7 +2,15 @@ import { keyNames, type KeyName } from '#src/adapters/redis/keys.ts';
 import type { LuaFile } from '#src/adapters/redis/script-library.ts';
 import type { KeyRow, KeySection } from './key-row.ts';
 import { fleetKeys, rolloutsKeys } from './rollouts.ts';
-import { controlsKeys, environmentsKeys, gatewaysKeys, presenceKeys, probesKeys, runsKeys } from './runs.ts';
+import {
+  controlsKeys,
+  environmentsKeys,
+  gatewaysKeys,
+  guardsKeys,
+  presenceKeys,
+  probesKeys,
+  runsKeys,
+} from './runs.ts';
 import { lineKeys, sandboxesKeys } from './sandboxes.ts';
 import { writersOf, type Writers } from './writers.ts';
 
@@ -14,6 +22,7 @@ const sections = {
   runs: runsKeys,
   controls: controlsKeys,
   probes: probesKeys,
+  guards: guardsKeys,
   environments: environmentsKeys,
   gateways: gatewaysKeys,
   presence: presenceKeys,
@@ -28,6 +37,7 @@ export const keyRows: Readonly<Record<KeyName, KeyRow | readonly KeyRow[]>> = {
   ...runsKeys,
   ...controlsKeys,
   ...probesKeys,
+  ...guardsKeys,
   ...environmentsKeys,
   ...gatewaysKeys,
   ...presenceKeys,

@@ -92,6 +92,16 @@ export const probesKeys = {
   },
 } as const satisfies KeySection;
 
+export const guardsKeys = {
+  judgeGuard: {
+    rest: '*tenant*`/`*run*`/`*judge*',
+    type: 'hash',
+    what: '`tickets` given to grades and when the last one was (`lastMs`); `passed:`*block* where the canaries were scored rightly, and when that last was (`rightAtMs`); `lease:`*block* (until when, and whose); `suspectTo` and `evidence` (JSON) of a wrong canary: no unanswered grade up to this ticket gets a score',
+    life: 'a day after the last grade',
+    bound: 'guarded judges of the runs of a day; 1,000 blocks',
+  },
+} as const satisfies KeySection;
+
 export const environmentsKeys = {
   environment: {
     rest: '*version*',

@@ -37,6 +37,7 @@ export const meanings: Readonly<Record<string, Meaning>> = {
   sandbox_lost: 'lost',
   outcome_unknown: 'lost',
   dependency_failed: 'lost',
+  judge_suspect: 'lost',
   rollout_unknown: 'lost',
   rollout_expired: 'lost',
   rollout_closed: 'lost',

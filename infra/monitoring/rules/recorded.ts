@@ -64,15 +64,21 @@ const discardsOfOurs = of('corral_verdicts_total', 'verdict="discard",blame="inf
  * nothing would learn it. Rollouts that callers discarded or voided are in neither value.
  */
 function rewardRecordings(window: Duration): readonly Recording[] {
-  const rise = (selector: string) => sumOf('increase', selector, window, 'environment');
-  const sum = `(${rise(points('positive'))} - ${rise(points('negative'))})`;
-  const scored = `(${rise(of('corral_scores_total'))} - ${rise(of('corral_scores_voided_total'))})`;
-  const zeroed = `(${scored} + ${rise(discardsOfOurs)})`;
+  const zeroed = `(${scoredIn(window)} + ${riseIn(window, discardsOfOurs)})`;
   return [
-    { record: `corral:reward:mean${window}`, expr: `${sum} / (${scored} > 0)` },
-    { record: `corral:reward_if_zeroed:mean${window}`, expr: `${sum} / (${zeroed} > 0)` },
+    { record: `corral:reward:mean${window}`, expr: meanRewardOf(window) },
+    { record: `corral:reward_if_zeroed:mean${window}`, expr: `${pointsIn(window)} / (${zeroed} > 0)` },
   ];
 }
+
+const riseIn = (window: Duration, selector: string) => sumOf('increase', selector, window, 'environment');
+const pointsIn = (window: Duration) =>
+  `(${riseIn(window, points('positive'))} - ${riseIn(window, points('negative'))})`;
+
+/** How many rollouts of an environment got a score that counts. */
+export const scoredIn = (window: Duration): string =>
+  `(${riseIn(window, of('corral_scores_total'))} - ${riseIn(window, of('corral_scores_voided_total'))})`;
+export const meanRewardOf = (window: Duration): string => `${pointsIn(window)} / (${scoredIn(window)} > 0)`;
 
 /** Every controller tells the whole fleet, so two of them say it once. */
 export const poolRecordings: readonly Recording[] = [

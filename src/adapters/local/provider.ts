@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import { Compile } from 'typebox/compile';
 import { Pool, type Dispatcher, Client } from 'undici';
+import type { Template } from '#src/model/environment.ts';
 import type { Clock } from '#src/ports/clock.ts';
 import type { SandboxProvider, ProviderEvent } from '#src/ports/sandbox-provider.ts';
 import type { DataState } from '#src/protocol/node/parts.ts';
@@ -45,8 +46,10 @@ export function createLocalProvider({ socketPath, clock }: LocalProviderOptions)
   const pool = new Pool('http://node', { connections, socketPath });
   const ask = createAsk(pool, socketPath);
   return {
-    create: ({ sandbox, template, tokenSha256 }) =>
-      ask.send('PUT', path(sandbox), { template, tokenSha256 } satisfies CreateBody),
+    create: async ({ sandbox, template, tokenSha256 }) => {
+      refuseDevices(template);
+      await ask.send('PUT', path(sandbox), { template, tokenSha256 } satisfies CreateBody);
+    },
     destroy: (sandbox) => ask.send('DELETE', path(sandbox)),
     label: (sandbox, owner, expiresAtMs) =>
       ask.send('PUT', path(sandbox, '/label'), { owner, expiresAtMs } satisfies LabelBody),
@@ -56,6 +59,15 @@ export function createLocalProvider({ socketPath, clock }: LocalProviderOptions)
     watch: (onEvent, signal) => watchNode({ socketPath, clock, onEvent, signal }),
     close: () => pool.destroy(),
   };
+}
+
+/** No sandbox starts without what its environment has: a task for a GPU would be scored by what it did without one. */
+function refuseDevices({ devices }: Template): void {
+  if (devices === undefined) return;
+  const names = Object.keys(devices).join(', ');
+  throw new Failure('start_failed', `sandboxes of one machine have no devices; ${names} needs a cluster`, {
+    evidence: failsEverywhere,
+  });
 }
 
 const path = (sandbox: string, part = '') => `/sandboxes/${encodeURIComponent(sandbox)}${part}`;

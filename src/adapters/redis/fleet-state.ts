@@ -4,6 +4,7 @@ import type { ClaimStore } from '#src/ports/fleet/claims.ts';
 import type { ControlStore } from '#src/ports/fleet/controls.ts';
 import type { DependencyStore } from '#src/ports/fleet/dependencies.ts';
 import type { GatewayStore } from '#src/ports/fleet/gateways.ts';
+import type { GuardStore } from '#src/ports/fleet/guards.ts';
 import type { GradeStore } from '#src/ports/fleet/grades.ts';
 import type { LifecycleStore } from '#src/ports/fleet/lifecycle.ts';
 import type { PoolStore } from '#src/ports/fleet/pool.ts';
@@ -27,6 +28,7 @@ import { eventKeeperStore, watchStore } from './watch-store.ts';
 import { controlStore } from './control-store.ts';
 import { dependencyStore } from './dependency-store.ts';
 import { gatewayStore } from './gateway-store.ts';
+import { guardStore } from './guard-store.ts';
 import { gradeStore } from './grade-store.ts';
 import { keysOf, type Keys } from './keys.ts';
 import { lifecycleStore } from './lifecycle-store.ts';
@@ -66,6 +68,7 @@ export type FleetState = {
   readonly setups: SetupStore;
   readonly lifecycle: LifecycleStore;
   readonly grades: GradeStore;
+  readonly guards: GuardStore;
   readonly controls: ControlStore;
   readonly dependencies: DependencyStore;
   readonly gateways: GatewayStore;
@@ -148,6 +151,7 @@ function assemble(
     setups: setupStore(run),
     lifecycle: lifecycleStore(run),
     grades: gradeStore(run),
+    guards: guardStore(run),
     controls: controlStore(run),
     dependencies: dependencyStore(run),
     pool: poolStore(run, keys, messages),

@@ -31,6 +31,11 @@ export function gradeStore(run: RunScript): GradeStore {
       });
       return { first, rollout: recordOrNull(rollout) };
     },
+    distrust: async (key, turn, evidence) => {
+      const asked = { key, turn, evidence: evidenceText(evidence) };
+      const { first, rollout } = await ask('distrust-grade', asked);
+      return { first, rollout: recordOrNull(rollout) };
+    },
     artifactsTaken: async (key, turn) => {
       await ask('artifacts-taken', { key, turn });
     },

@@ -60,6 +60,7 @@ export const keyNames = {
   dependency: 'dependency:',
   dependencyProbes: 'dependency-probes:',
   dependencyLoad: 'dependency-load:',
+  judgeGuard: 'judge-guard:',
   lacking: 'lacking',
   plan: 'plan:',
   cost: 'cost',

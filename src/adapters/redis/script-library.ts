@@ -9,6 +9,7 @@ import { controls } from './scripts/controls.ts';
 import { dependencies } from './scripts/dependencies.ts';
 import { environments } from './scripts/environments.ts';
 import { gateways } from './scripts/gateways.ts';
+import { guards } from './scripts/guards.ts';
 import { grading } from './scripts/grading.ts';
 import { launching } from './scripts/launching.ts';
 import { recovery } from './scripts/recovery.ts';
@@ -146,6 +147,7 @@ export const scripts = {
   environments,
   gateways,
   grading,
+  guards,
   launching,
   recovery,
   replays,
@@ -166,6 +168,7 @@ export const contracts = {
   ...environments,
   ...gateways,
   ...grading,
+  ...guards,
   ...launching,
   ...recovery,
   ...replays,

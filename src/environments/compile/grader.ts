@@ -4,18 +4,11 @@ import { itemFieldOf, placeholdersIn } from '#src/model/placeholder.ts';
 import type { Path } from '../mistakes.ts';
 import { parseBytes, parseDurationMs } from '../quantities.ts';
 import type { GraderYaml, WholeGraderYaml } from '../schema/grader.ts';
+import { httpGrader } from './judge-grader.ts';
 import { freshOf, type GraderInHand, type GraderOf } from './grader-sandbox.ts';
 
-/**
- * Ten minutes for tests to run; a minute for a judge to answer, twice more if it does not. Every judge of answers in
- * words has a score for one that says nothing.
- */
-const defaults = {
-  commandTimeout: '10m',
-  judgeTimeout: '60s',
-  judgeRetries: 2,
-  control: 'I do not know.',
-} as const;
+/** For tests to run. */
+const usualCommandTimeout = '10m';
 
 /** The grader with its parts, defaults filled in and files read. */
 export function compileGrader(yaml: WholeGraderYaml, inHand: GraderInHand): Grader {
@@ -41,6 +34,8 @@ export function compileGrader(yaml: WholeGraderYaml, inHand: GraderInHand): Grad
         all: yaml.all.map((check, index) => part(check, 'all', index)),
         grader: part(yaml.grader, 'grader'),
       };
+    case 'lowest':
+      return { kind: 'lowest', of: yaml.of.map((inner, index) => part(inner, 'of', index)) };
     case 'weighted':
       return {
         kind: 'weighted',
@@ -137,7 +132,7 @@ function commandGrader(yaml: GraderOf<'command'>, inHand: GraderInHand): Grader 
     kind: 'command',
     argv: yaml.command,
     files,
-    timeoutMs: parseDurationMs(yaml.timeout ?? defaults.commandTimeout),
+    timeoutMs: parseDurationMs(yaml.timeout ?? usualCommandTimeout),
     onExit: yaml.on_exit,
     onTimeout: yaml.on_timeout,
     onOutOfMemory: yaml.on_out_of_memory,
@@ -158,40 +153,6 @@ function filesOf({ files = {} }: GraderOf<'command'>, { place, folder, report }:
     return [name, text ?? ''];
   });
   return Object.fromEntries(texts) as Readonly<Record<string, string>>;
-}
-
-/** A judge is sent base64 in one request. */
-const usualAttachBytes = 4 * 1024 * 1024;
-const mostAttachBytes = 16 * 1024 * 1024;
-
-function attachOf({ attach, attach_bytes, on_attach }: GraderOf<'http'>, { place, report }: GraderInHand) {
-  if (attach === undefined) {
-    if (attach_bytes !== undefined || on_attach !== undefined)
-      report([...place, 'attach'], 'is missing: attach_bytes and on_attach are of files that are attached');
-    return {};
-  }
-  if (on_attach === undefined)
-    report(
-      [...place, 'on_attach'],
-      'is missing: what is it worth that the policy made its files too large or unreadable?',
-    );
-  const mostBytes = attach_bytes === undefined ? usualAttachBytes : parseBytes(attach_bytes);
-  if (mostBytes > mostAttachBytes) report([...place, 'attach_bytes'], 'must be at most 16Mi');
-  return { attach: { paths: attach, mostBytes, onBad: on_attach ?? 0 } };
-}
-
-function httpGrader(yaml: GraderOf<'http'>, inHand: GraderInHand): Grader {
-  return {
-    kind: 'http',
-    url: yaml.url,
-    headers: yaml.headers ?? {},
-    timeoutMs: parseDurationMs(yaml.timeout ?? defaults.judgeTimeout),
-    retries: yaml.retries ?? defaults.judgeRetries,
-    onRefused: yaml.on_refused,
-    control: yaml.control ?? defaults.control,
-    ...(yaml.calls === true && { calls: true }),
-    ...attachOf(yaml, inHand),
-  };
 }
 
 /** One question to a grader, so that each has its weight. */

@@ -56,6 +56,7 @@ function compileBody<From extends Image | ImageOfRow>(
     memory: memoryShare(yaml.memory ?? defaults.memory, report),
     diskBytes: limitOf(yaml.disk ?? defaults.disk),
     ...compileShm(yaml, report),
+    ...(yaml.devices && { devices: yaml.devices }),
     processes: yaml.processes ?? defaults.processes,
     ...compileNetwork(yaml, report),
     runAs: yaml.run_as ?? 'user',

@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox';
+import type { Item } from '#src/model/grader.ts';
 import { maxChangedFiles } from '#src/protocol/sandboxd/wire.ts';
 import { Argv, Bytes, Count, Duration, strict } from './parts.ts';
 
@@ -171,6 +172,23 @@ const HeaderValue = Type.Union([Type.String(), strict({ secret: Type.String({ mi
   description: 'text or {secret: NAME}',
 });
 
+const CanaryScore = Type.Number({ description: 'a score' });
+const mustBeLow = { answer: Type.String({ minLength: 1 }), at_most: CanaryScore };
+
+/** Four answers of the author's: nothing of a policy's is in them. */
+const Guard = strict({
+  every: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 10_000, description: 'a whole number of grades from 1 to 10000' }),
+  ),
+  item: Type.Unsafe<Item>(Type.Object({}, { description: 'the dataset row that the canaries answer' })),
+  canaries: strict({
+    empty: strict({ at_most: CanaryScore }),
+    injected: strict(mustBeLow),
+    reference: strict({ answer: Type.String({ minLength: 1 }), at_least: CanaryScore }),
+    corrupted: strict(mustBeLow),
+  }),
+});
+
 const HttpGrader = strict({
   kind: Type.Literal('http'),
   url: Type.String({ pattern: '^https?://', description: 'an http or https URL' }),
@@ -193,6 +211,7 @@ const HttpGrader = strict({
   ),
   attach_bytes: Type.Optional(Bytes),
   on_attach: Type.Optional(Type.Number({ description: 'a score' })),
+  guard: Type.Optional(Guard),
 });
 
 const ToolName = Type.String({ minLength: 1, description: 'the name of a tool' });
@@ -239,6 +258,11 @@ const GateGrader = strict({
   grader: Part,
 });
 
+const LowestGrader = strict({
+  kind: Type.Literal('lowest'),
+  of: Type.Array(Part, { minItems: 2, description: 'a list of at least two graders' }),
+});
+
 const WeightedGrader = strict({
   kind: Type.Literal('weighted'),
   parts: Type.Array(
@@ -274,6 +298,7 @@ export type GraderYaml =
   | Static<typeof HttpGrader>
   | Static<typeof CallsGrader>
   | { kind: 'gate'; all: GraderYaml[]; grader: GraderYaml }
+  | { kind: 'lowest'; of: GraderYaml[] }
   | { kind: 'weighted'; parts: { weight: number; grader: GraderYaml }[] }
   | ({ kind: 'penalty'; grader: GraderYaml; free_calls: number; each: number; floor?: number } & Static<
       typeof Surcharges
@@ -292,10 +317,12 @@ export const GraderSchema = {
     HttpGrader,
     CallsGrader,
     GateGrader,
+    LowestGrader,
     WeightedGrader,
     PenaltyGrader,
   ],
-  description: 'a grader: {kind: f1 | recall | text | command | http | calls | gate | weighted | penalty, …}',
+  description:
+    'a grader: {kind: f1 | recall | text | command | http | calls | gate | lowest | weighted | penalty, …}',
 } as const;
 
 /** Of a whole environment: a grader, or the trainer's own word. */
@@ -305,5 +332,5 @@ export const WholeGraderSchema = {
   ...GraderSchema,
   oneOf: [NoGrader, ...GraderSchema.oneOf],
   description:
-    'a grader: {kind: f1 | recall | text | command | http | calls | gate | weighted | penalty | none, …}',
+    'a grader: {kind: f1 | recall | text | command | http | calls | gate | lowest | weighted | penalty | none, …}',
 } as const;

@@ -69,6 +69,17 @@ export const SandboxSchema = strict({
   memory: Type.Optional(MemoryShare),
   disk: Type.Optional(BytesUpTo),
   shm: Type.Optional(BytesUpTo),
+  devices: Type.Optional(
+    Type.Record(
+      Type.String({ pattern: '^[a-z0-9][a-z0-9.-]{0,252}/[A-Za-z0-9._-]{1,63}$' }),
+      Type.Integer({ minimum: 1, maximum: 16, description: 'a whole number from 1 to 16' }),
+      {
+        additionalProperties: false,
+        title: 'devices have the names that the cluster gives them: nvidia.com/gpu',
+        description: 'numbers by name: {nvidia.com/gpu: 1}',
+      },
+    ),
+  ),
   processes: Type.Optional(Type.Integer({ minimum: 16, description: 'a whole number from 16' })),
   network: Type.Optional(
     Type.Union([Name, MirrorsYaml], {

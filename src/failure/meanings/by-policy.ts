@@ -47,6 +47,9 @@ export const byPolicy: Readonly<Record<FailureCode, ByPolicy>> = {
   grader_failed: marked(
     'A command grader’s bad endings and a judge’s refusals are worth what `on_…` says. A discard is marked if files cannot be read, the grader does not start or does not end, processes cannot be killed, the sandbox is silent until the turn ends, a request to a package mirror fails or is refused, or a judge fails or is silent: the policy may have caused it. A want of memory or processes counts as the policy’s, `on_broken`, only if the sandbox’s own account shows it; in the policy’s own sandbox, a second try of the grader must find the same. `limits.grade` must hold all of the grader’s timeouts.',
   ),
+  judge_suspect: no(
+    'Canaries hold no byte of a policy, and only a score outside of their bounds counts. A judge that is slow or silent, for whatever it was asked, is no evidence; nor is a mean that jumps.',
+  ),
   rollout_unknown: setting(
     'Calls of tools that are not here and calls with wrong arguments count for nothing. A call with right arguments that the platform lists and does not send counts, such as one beyond the platform’s own budget: keep that above `limits.tool_calls`, or choose `unseen_calls: report`.',
   ),

@@ -116,6 +116,14 @@ export const grading = {
     operator:
       'Check the grader with the environment’s author: `corral rollout`, then `corral preflight`. If the share of `suspected: command` rises, a policy is learning to break its grader: give that ending a score instead of `discard`.',
   },
+  judge_suspect: {
+    means:
+      'A [guarded judge](environments/graders.md#judges-under-guard) scored a canary outside of its bounds, so none of its scores that had not been answered yet counts. The rollout is discarded at once. Scores that were answered before stay as they are.',
+    evidence:
+      '`judge`: its host. `canary`, `given` (its score) and `expected`. `last_right_at_ms`: when all canaries were last right (0: never in this run). A [finding](findings.md) of the run lists the grades that were answered since.',
+    operator:
+      'With the author: ask the judge for that canary and repair the judge, or correct the bounds. The next grade checks it again. Decide about the grades that the finding lists: void each that you do not believe.',
+  },
   rollout_unknown: {
     means:
       'The fleet does not know this rollout, so its calls cannot be confirmed. Or a grade names calls that never arrived. Such a rollout is not scored.',

@@ -31,6 +31,8 @@ export const unmarkedWitness: Readonly<Record<FailureCode | LossCause, UnmarkedW
   still_running: fleetState,
   grader_failed:
     'The judge, which cannot be reached or fails Corral’s harmless answer in another way; or the gateway, which lacks the judge’s secret or room for files. What a sandbox or an answer may have caused is marked.',
+  judge_suspect:
+    'The judge, by its scores of the author’s canaries. A gateway sends them itself, and nothing of a rollout is in them.',
   rollout_unknown: 'Fleet state, which has no record of the call or the rollout.',
   state_unavailable: 'The connection to Redis.',
   recovering: 'Redis, which says that it has lost its last writes.',

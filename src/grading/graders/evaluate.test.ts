@@ -183,3 +183,32 @@ test.each<[string, Json]>([
 test('a rollout without a row cannot be compared', async () => {
   await expect(evaluate(files, context({ item: null }))).rejects.toMatchObject({ code: 'item_missing' });
 });
+
+describe('the lowest of several scores', () => {
+  const strict: Grader = { ...judge, url: 'http://strict' };
+  const lowest: Grader = { kind: 'lowest', of: [judge, strict] };
+  const judges = (first: number, second: number | Error) =>
+    context({
+      askJudge: async ({ url }) => {
+        if (url === judge.url) return { kind: 'scored', score: first };
+        if (second instanceof Error) throw second;
+        return { kind: 'scored', score: second };
+      },
+    });
+
+  test('counts, whichever judge gave it', async () => {
+    expect(await evaluate(lowest, judges(0.9, 0.2))).toMatchObject({ score: 0.2 });
+    expect(await evaluate(lowest, judges(0.2, 0.9))).toMatchObject({ score: 0.2 });
+  });
+
+  test('does not exist where one judge fails, also after a zero of the other', async () => {
+    await expect(evaluate(lowest, judges(0, new Error('silent')))).rejects.toThrow('silent');
+  });
+
+  test('does not exist where one of them is worth no score', async () => {
+    const ends = ending({ kind: 'bad', how: 'broken', reason: 'the disk is full' });
+    expect(await evaluate({ kind: 'lowest', of: [files, command] }, ends)).toMatchObject({
+      kind: 'discarded',
+    });
+  });
+});

@@ -52,6 +52,8 @@ async function evaluateKind(grader: Grader, context: GradingContext): Promise<Ev
       return gradeByJudge(grader, await context.askJudge(grader));
     case 'gate':
       return gradeByGate(grader, evaluatePart);
+    case 'lowest':
+      return gradeByLowest(grader, evaluatePart);
     case 'weighted':
       return gradeByWeights(grader, evaluatePart);
     case 'penalty':
@@ -82,6 +84,21 @@ async function gradeByGate(grader: Leaf<'gate'>, evaluatePart: EvaluatePart): Pr
   const reason = 'every check passed';
   const detail = { kind: 'gate', score: graded.score, passed: graded.detail, reason };
   return { ...graded, detail, suspected: suspected ?? graded.suspected };
+}
+
+/** All are asked, also after a zero: two judges of which one fails must not give the other's score. */
+async function gradeByLowest(grader: Leaf<'lowest'>, evaluatePart: EvaluatePart): Promise<Evaluation> {
+  const scores: Scored[] = [];
+  for (const part of grader.of) {
+    const scored = await evaluatePart(part);
+    if (scored.kind === 'discarded') return scored;
+    scores.push(scored);
+  }
+  const score = Math.min(...scores.map((scored) => scored.score));
+  const parts = scores.map(({ detail }) => detail);
+  const suspected = scores.find((scored) => scored.suspected !== null)?.suspected ?? null;
+  const reason = `the lowest of ${parts.length} scores`;
+  return { kind: 'scored', score, detail: { kind: 'lowest', score, parts, reason }, suspected };
 }
 
 /** The mean of the parts by weight, so that weights need not add up to 1. One discarded part discards the whole. */

@@ -35,6 +35,12 @@ export interface GradeStore {
     code: FailureCode,
     evidence: Evidence,
   ): Promise<{ readonly first: boolean; readonly rollout: RolloutRecord | null }>;
+  /** The judge of this turn is not to be believed: the rollout is discarded as `judge_suspect`. `first`: this has decided it. */
+  distrust(
+    key: RolloutKey,
+    turn: number,
+    evidence: Evidence,
+  ): Promise<{ readonly first: boolean; readonly rollout: RolloutRecord | null }>;
   /** What the graders of this turn look at is taken: while it lasts, a loss of the rollout's sandbox is none. */
   artifactsTaken(key: RolloutKey, turn: number): Promise<void>;
   /** This turn is done with its grader's sandbox, or its place in line. Again, and too late, is fine. */

@@ -81,6 +81,7 @@ export const TemplateBody = Type.Unsafe<Template>(
       diskBytes: Amount,
       shmBytes: Type.Optional(Amount),
       diskApart: Type.Optional(Type.Literal(true)),
+      devices: Type.Optional(Type.Record(Type.String(), Amount)),
       processes: Amount,
       network: Type.String(),
       mirrors: Type.Optional(Type.Record(Type.String(), Type.Array(Type.String(), { minItems: 1 }))),

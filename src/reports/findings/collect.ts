@@ -150,12 +150,13 @@ const withCommand = (call: LoggedCall, lost: string | undefined): LoggedCall =>
 function lossOf(verdict: Verdict | null): FoundLoss | null {
   if (verdict?.verdict.kind !== 'discard') return null;
   const { code, cause = null } = verdict.verdict;
-  const { node } = verdict.evidence;
+  const { node, last_right_at_ms: rightAtMs } = verdict.evidence;
   return {
     code,
     blame: blameOf(code),
     cause,
     suspected: verdict.suspected !== null,
     node: typeof node === 'string' ? node : null,
+    ...(code === 'judge_suspect' && typeof rightAtMs === 'number' && { judgeRightAtMs: rightAtMs }),
   };
 }

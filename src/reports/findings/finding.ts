@@ -9,6 +9,8 @@ export type Finding = {
     | 'mistakes'
     | 'no_spread'
     | 'dead_part'
+    | 'judge_suspect'
+    | 'reward_jump'
     | 'incomplete_log';
   /** `bad`: look now. `look`: it may be in order. */
   readonly weight: 'bad' | 'look';

@@ -173,3 +173,33 @@ test('what was not read is named, once', () => {
 test('a run without rollouts has no finding', () => {
   expect(found([])).toEqual([]);
 });
+
+describe('a judge that scored a canary wrongly', () => {
+  const suspect = { ...loss, code: 'judge_suspect', cause: null, judgeRightAtMs: 60 * second } as const;
+
+  test('is told with the grades that were answered since it was last right', () => {
+    const rollouts = [
+      rollout('before', { endedAtMs: 50 * second }),
+      rollout('since', { endedAtMs: 70 * second }),
+      rollout('suspect', { endedAtMs: 80 * second, score: null, loss: suspect }),
+      rollout('later', { endedAtMs: 90 * second }),
+    ];
+    const judge = found(rollouts).find(({ kind }) => kind === 'judge_suspect');
+    expect(judge).toMatchObject({ weight: 'bad', ids: ['since'] });
+    expect(judge?.text).toContain('1 rollouts were discarded. 1 grades');
+  });
+
+  test('is not there where no canary was wrong', () => {
+    expect(found([rollout('one', { score: null, loss })]).map(({ kind }) => kind)).not.toContain(
+      'judge_suspect',
+    );
+  });
+});
+
+const kindsOfMeans = (means: readonly number[]) =>
+  found(run(means.length, 8, (step) => ({ score: means[step] ?? 0 }))).map(({ kind }) => kind);
+
+test('a mean that jumps is a finding, and one that climbs is not', () => {
+  expect(kindsOfMeans([0.3, 0.4, 1])).toContain('reward_jump');
+  expect(kindsOfMeans([0.3, 0.4, 0.5])).not.toContain('reward_jump');
+});

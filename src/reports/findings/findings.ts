@@ -1,5 +1,6 @@
 import { aboutRollouts, type Finding } from './finding.ts';
 import { habitFindings } from './habits.ts';
+import { jumpFindings, judgeFindings } from './judges.ts';
 import { lossFindings, mistakeFindings, partFindings, spreadFindings, tailFindings } from './others.ts';
 import { type FoundRollout, stepped } from './runs.ts';
 
@@ -21,6 +22,8 @@ export function findingsOf({ rollouts, missing }: FoundRun): readonly Finding[] 
     ...habits.filter(({ kind }) => kind === 'habit').slice(0, mostHabits),
     ...habits.filter(({ kind }) => kind !== 'habit'),
     ...lossFindings(all),
+    ...judgeFindings(all),
+    ...jumpFindings(all),
     ...tailFindings(all),
     ...mistakeFindings(all),
     ...spreadFindings(all),

@@ -15,6 +15,8 @@ export type FoundLoss = {
   readonly cause: string | null;
   readonly suspected: boolean;
   readonly node: string | null;
+  /** Of a judge that scored a canary wrongly: when it was last right. */
+  readonly judgeRightAtMs?: number;
 };
 
 /** One rollout of a run, as findings need it. */

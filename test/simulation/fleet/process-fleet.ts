@@ -5,6 +5,7 @@ import { dependencyStore } from '#src/adapters/redis/dependency-store.ts';
 import { environmentStore } from '#src/adapters/redis/environment-store.ts';
 import type { FleetState } from '#src/adapters/redis/fleet-state.ts';
 import { gradeStore } from '#src/adapters/redis/grade-store.ts';
+import { guardStore } from '#src/adapters/redis/guard-store.ts';
 import { lifecycleStore } from '#src/adapters/redis/lifecycle-store.ts';
 import type { Messages } from '#src/adapters/redis/connection.ts';
 import { poolStore } from '#src/adapters/redis/pool-store.ts';
@@ -20,6 +21,7 @@ export type ProcessFleet = Pick<
   | 'setups'
   | 'lifecycle'
   | 'grades'
+  | 'guards'
   | 'controls'
   | 'dependencies'
   | 'pool'
@@ -35,6 +37,7 @@ export function processFleet(run: RunScript, messages: Messages): ProcessFleet {
     setups: setupStore(run),
     lifecycle: lifecycleStore(run),
     grades: gradeStore(run),
+    guards: guardStore(run),
     controls: controlStore(run),
     dependencies: dependencyStore(run),
     pool: poolStore(run, fleetKeys, messages),

@@ -1,3 +1,4 @@
+import { blameOf } from '#src/failure/codes.ts';
 import type { World } from '../world.ts';
 import type { Invariant } from './inspector.ts';
 import { ownerKey } from './owner-key.ts';
@@ -13,7 +14,30 @@ export const acted: Readonly<Record<string, Invariant>> = {
     }
     return null;
   },
+
+  'a policy that plays its judge is never discarded without a mark': (world) => {
+    if (world.stage?.actor !== 'adversary') return null;
+    const unmarked = world.verdicts.find(
+      ({ key, verdict }) =>
+        isGuarded(world, key) &&
+        verdict.kind === 'discard' &&
+        verdict.suspected === undefined &&
+        // What its trainer ended or left is not its judge's doing.
+        blameOf(verdict.code) === 'infrastructure',
+    );
+    return unmarked === undefined ? null : `${unmarked.key} was ${JSON.stringify(unmarked.verdict)}`;
+  },
+
+  'a judge is suspect only for a canary of its own': ({ verdicts, wrongCanaries }) => {
+    const suspect = verdicts.find(
+      ({ verdict }) => verdict.kind === 'discard' && verdict.code === 'judge_suspect',
+    );
+    return suspect === undefined || wrongCanaries.size > 0 ? null : `${suspect.key}, and no canary was wrong`;
+  },
 };
+
+const isGuarded = ({ planned }: World, owner: string): boolean =>
+  planned.some(({ run, name, environment }) => environment === 'guarded' && ownerKey(run, name) === owner);
 
 /** How a rollout ended in whose sandbox the actor acted. */
 export type TryEnd = 'scored' | 'marked' | 'unmarked' | 'open';

@@ -45,9 +45,11 @@ function takenBack(before: FleetSnapshot, now: FleetSnapshot): string | null {
 function mayBecome(was: RolloutRow, is: RolloutRow): boolean {
   if (was.verdict !== 'broken') return wordsOf(was) === wordsOf(is);
   if (is.verdict !== 'discarded') return is.broken;
-  if (is.discard === 'rollout_unknown' || is.discard === 'voided') return true;
+  if (otherThanPolicys.has(is.discard)) return true;
   return is.discard === 'grader_failed' && is.suspected !== '';
 }
+
+const otherThanPolicys: ReadonlySet<string> = new Set(['rollout_unknown', 'voided', 'judge_suspect']);
 
 const wordsOf = ({ verdict, discard, score }: RolloutRow): string => `${verdict} ${discard}${score}`;
 

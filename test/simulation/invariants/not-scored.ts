@@ -115,11 +115,12 @@ function madeUp(world: World, request: Request, score: number): string | null {
   if (isWorthOf(world, request, score)) return null;
   const isBroken = world.truth.brokenBy(ownerKey(rollout.run, rollout.name));
   const byText = scoresByText[rollout.environment];
-  if (rollout.environment === 'judged' && score === refusedScore) {
+  if ((rollout.environment === 'judged' || rollout.environment === 'guarded') && score === refusedScore) {
     return world.refused.has(rollout.name) ? null : 'its judge had not refused its answer';
   }
   if (byText !== undefined) {
-    if (score !== byText(rollout.right)) return `its answer was ${rollout.right ? 'right' : 'wrong'}`;
+    if (score !== byText(rollout.right || world.flattered.has(rollout.name)))
+      return `its answer was ${rollout.right ? 'right' : 'wrong'}`;
   } else if (isBroken) {
     if (score !== 0) return 'it had broken its sandbox';
   } else if (score !== there.length && !(named.length === 0 && score === 0)) {
@@ -155,6 +156,7 @@ const isBrokenAnswer = (told: Told): boolean => told.kind === 'answer' && told.o
 const scoresByText: Readonly<Record<string, (right: boolean) => number>> = {
   told: (right) => (right ? 1 : 0),
   judged: judgedScore,
+  guarded: judgedScore,
   attached: judgedScore,
 };
 

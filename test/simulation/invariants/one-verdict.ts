@@ -24,12 +24,14 @@ export const oneVerdict: Readonly<Record<string, Invariant>> = {
   'a broken rollout is discarded only for its judge': (world) => {
     for (const { run, name, environment } of world.planned) {
       const row = world.redis.scripts.state.rollouts.get(ownerKey(run, name));
-      if (row?.broken === true && row.discard === 'grader_failed' && environment !== 'judged')
+      if (row?.broken === true && row.discard === 'grader_failed' && !byJudge.has(environment))
         return `${name} broke its sandbox, and was discarded by its ${environment} grader`;
     }
     return null;
   },
 };
+
+const byJudge: ReadonlySet<string> = new Set(['judged', 'guarded']);
 
 function wordsOf(world: World, owner: string, name: string): readonly Word[] {
   const told = world.ledger.of(name).flatMap((request) => {

@@ -1,8 +1,8 @@
 import type { Post, Posted } from '#src/adapters/judge-http/ask-once.ts';
 import type { Chance } from '../engine/chance.ts';
-import type { Faults } from '../engine/faults.ts';
+import type { Faults, Hurt } from '../engine/faults.ts';
 import type { Scheduler } from '../engine/scheduler.ts';
-import { harmless } from '../environment.ts';
+import { flattery, harmless } from '../environment.ts';
 
 export type JudgeWorld = {
   readonly scheduler: Scheduler;
@@ -12,13 +12,20 @@ export type JudgeWorld = {
   readonly refused: Set<string>;
   /** Rollouts whose every request meets a judge that is wrongly set up, whatever the answer. */
   readonly misled: Set<string>;
+  /** Rollouts of policies that persuaded it of a wrong answer. */
+  readonly flattered: Set<string>;
+  /** Canaries that it scored wrongly, or gave no number. */
+  readonly wrongCanaries: Set<string>;
+  /** Policies play it: they flatter it, slow it down, or talk it into nonsense. */
+  readonly isPlayed: boolean;
 };
 
 /** What the judge thinks of an answer: two digits, so that a half is another number. */
 export const judgedScore = (right: boolean) => (right ? 0.75 : 0.25);
 
 /** A judge elsewhere that is at times busy, broken, silent, or gone in the middle of its answer. */
-export function judgePost({ scheduler, faults, chance, refused, misled }: JudgeWorld): Post {
+export function judgePost(world: JudgeWorld): Post {
+  const { scheduler, faults, chance, refused, misled } = world;
   // Drawn for each rollout apart, so that the rest of a seed's story does not depend on it.
   const strikes = (name: string, says: string, rollout: string, share: number) => {
     if (faults.over || faults.calm || !chance.fork(`${name} ${rollout}`).happens(share)) return false;
@@ -36,30 +43,60 @@ export function judgePost({ scheduler, faults, chance, refused, misled }: JudgeW
   };
   return ({ body }, signal) =>
     new Promise<Posted>((resolve, reject) => {
-      const { rollout, right, isHarmless } = asked(body.join(''));
-      const hurt = { part: rollout };
+      const { rollout, said, right, isHarmless } = asked(body.join(''));
+      const isCanary = rollout.startsWith('canary-');
+      // All grades wait for a canary.
+      const hurt: Hurt = isCanary ? 'anybody' : { part: rollout };
+      const play = isCanary || isHarmless || !world.isPlayed ? null : playOf(world, rollout);
       const gaveUp = () => reject(new Error('given up'));
       signal.addEventListener('abort', gaveUp, { once: true });
       if (faults.strikes('judge_silent', hurt)) return;
-      scheduler.after(chance.between(20, 900), 'judge', `answers for ${rollout}`, () => {
-        signal.removeEventListener('abort', gaveUp);
-        if (faults.strikes('judge_busy', hurt))
-          return resolve({ status: 429, text: 'later', retryAfter: chance.pick(['', '1', '60']) });
-        if (faults.strikes('judge_fails', hurt))
-          return resolve({ status: 500, text: 'no', retryAfter: undefined });
-        if (isMisled(rollout)) return resolve({ status: 400, text: 'no', retryAfter: undefined });
-        if (!isHarmless && refuses(rollout)) {
-          const status = chance.fork(`status ${rollout}`).pick([400, 403, 413, 422]);
-          return resolve({ status, text: 'not this', retryAfter: undefined });
-        }
-        const text = JSON.stringify({ score: judgedScore(right) });
-        const isHalf = faults.strikes('judge_half', hurt);
-        // Half of a number to the last try is taken for the answer's doing: a model as judge can be talked into it.
-        if (isHalf && !isHarmless) refused.add(rollout);
-        const length = isHalf ? brokenOffAt(text, chance) : text.length;
-        resolve({ status: 200, text: text.slice(0, length), retryAfter: undefined });
-      });
+      scheduler.after(
+        play === 'slow' ? 3_900 : chance.between(20, 900),
+        'judge',
+        `answers for ${rollout}`,
+        () => {
+          signal.removeEventListener('abort', gaveUp);
+          if (faults.strikes('judge_busy', hurt))
+            return resolve({ status: 429, text: 'later', retryAfter: chance.pick(['', '1', '60']) });
+          if (faults.strikes('judge_fails', hurt))
+            return resolve({ status: 500, text: 'no', retryAfter: undefined });
+          if (play === 'nonsense') {
+            refused.add(rollout);
+            return resolve({ status: 200, text: 'as you wish', retryAfter: undefined });
+          }
+          if (!isCanary && isMisled(rollout))
+            return resolve({ status: 400, text: 'no', retryAfter: undefined });
+          if (!isCanary && !isHarmless && refuses(rollout)) {
+            const status = chance.fork(`status ${rollout}`).pick([400, 403, 413, 422]);
+            return resolve({ status, text: 'not this', retryAfter: undefined });
+          }
+          if (play === 'flatters') world.flattered.add(rollout);
+          const isTurned = said === flattery && believes(world);
+          if (isTurned) noteWrong(world, rollout);
+          const text = JSON.stringify({ score: judgedScore(right || isTurned || play === 'flatters') });
+          const isHalf = faults.strikes('judge_half', hurt);
+          if (isHalf && isCanary) world.wrongCanaries.add(rollout);
+          // Half of a number to the last try is taken for the answer's doing: a model as judge can be talked into it.
+          if (isHalf && !isCanary && !isHarmless) refused.add(rollout);
+          const length = isHalf ? brokenOffAt(text, chance) : text.length;
+          resolve({ status: 200, text: text.slice(0, length), retryAfter: undefined });
+        },
+      );
     });
+}
+
+/** What this policy does to its judge; the same at every try, or a repeat of its grade would be another story. */
+const playOf = ({ chance }: JudgeWorld, rollout: string) =>
+  chance.fork(`play ${rollout}`).pick(['flatters', 'slow', 'nonsense', 'honest'] as const);
+
+/** In a world with troubles the judge itself may have gone bad: it believes what praises itself. */
+const believes = ({ faults, isPlayed, chance }: JudgeWorld): boolean =>
+  !isPlayed && !faults.over && !faults.calm && chance.happens(0.3);
+
+function noteWrong({ faults, wrongCanaries }: JudgeWorld, canary: string): void {
+  wrongCanaries.add(canary);
+  faults.note('judge turned', 'the judge believes what praises itself', 'anybody', canary);
 }
 
 /** Mostly within the number: what is left of one looks like another. */
@@ -68,7 +105,12 @@ function brokenOffAt(text: string, chance: Chance): number {
   return chance.happens(0.7) ? chance.between(...within) : chance.between(0, text.length - 1);
 }
 
-type Asked = { readonly rollout: string; readonly right: boolean; readonly isHarmless: boolean };
+type Asked = {
+  readonly rollout: string;
+  readonly said: string;
+  readonly right: boolean;
+  readonly isHarmless: boolean;
+};
 
 function asked(body: string): Asked {
   const { trace_id, sample } = JSON.parse(body) as {
@@ -76,5 +118,10 @@ function asked(body: string): Asked {
     readonly sample: { readonly output_text: string };
   };
   const { output_text } = sample;
-  return { rollout: trace_id, right: output_text === 'yes', isHarmless: output_text === harmless };
+  return {
+    rollout: trace_id,
+    said: output_text,
+    right: output_text === 'yes',
+    isHarmless: output_text === harmless,
+  };
 }

@@ -59,6 +59,8 @@ export const usualEnvironments = [
 ];
 /** Half of them graded by what the policy changed. */
 export const environmentsOfChanges = ['changed', 'counted'];
+/** Of a judge under guard. */
+export const environmentsOfGuards = ['guarded', 'guarded', 'told'];
 /** Those whose score depends on their sandbox. */
 export const environmentsOfActors = ['patient', 'prepared', 'elsewhere', 'elsewhere', 'attached', 'attached'];
 

@@ -34,6 +34,7 @@ MEANINGS: Final[dict[str, Meaning]] = {
     "sandbox_lost": "lost",
     "outcome_unknown": "lost",
     "dependency_failed": "lost",
+    "judge_suspect": "lost",
     "rollout_unknown": "lost",
     "rollout_expired": "lost",
     "rollout_closed": "lost",

@@ -124,12 +124,12 @@ export const machineryAlerts = {
   GradersFail: {
     severity: 'warning',
     blame: 'infrastructure',
-    expr: `${countOf(of('corral_gateway_failures_total', 'code="grader_failed"'), '15m')} >= 3`,
+    expr: `${countOf(of('corral_gateway_failures_total', 'code=~"grader_failed|judge_suspect"'), '15m')} >= 3`,
     for: '0s',
-    when: 'at least 3 grades ended as `grader_failed` within 15 min',
+    when: 'at least 3 grades ended as `grader_failed` or `judge_suspect` within 15 min',
     summary: '{{ $value }} grades of fleet {{ $labels.fleet }} failed in a quarter of an hour',
     description:
-      'A judge refuses or does not answer, or a grader’s program fails. Such a rollout gets no score, and never a zero.',
+      'A judge refuses, does not answer or scores a canary wrongly, or a grader’s program fails. Such a rollout gets no score, and never a zero.',
     consequenceOf: ['FleetStateAway', 'PartAway'],
   },
   EventsDropped: {

@@ -1,3 +1,4 @@
+import { meanRewardOf, scoredIn } from '../recorded.ts';
 import { type Alert, countOf, type Duration, of, sumOf } from '../rule.ts';
 
 /* Failures outside the infrastructure. They go to the people who can fix them, never to the on-call engineer. */
@@ -54,6 +55,17 @@ export const othersAlerts = {
       '{{ $value | humanizePercentage }} of environment {{ $labels.environment }} (fleet {{ $labels.fleet }}) reports a failed backend, and probes do not confirm it',
     description:
       'Tools end with the exit code of their `dependency` while its backend answers probes, or one run makes most of the calls of a backend that fails. A policy may be imitating that exit code, or overloading the backend.',
+  },
+  RewardJumps: {
+    severity: 'warning',
+    blame: 'model',
+    expr: `(${meanRewardOf('15m')}) - (${meanRewardOf('6h')}) > 0.3 and ${scoredIn('15m')} >= 20`,
+    for: '0s',
+    when: 'the mean reward of an environment over 15 min is more than 0.3 above its mean over 6 h, with at least 20 scores',
+    summary:
+      'The mean reward of environment {{ $labels.environment }} (fleet {{ $labels.fleet }}) jumped by {{ printf "%.2f" $value }}',
+    description:
+      'The policy learned, or it found a hole in the grader or flatters the judge. No score is changed for it. Read some rollouts with high scores.',
   },
   ModelCannotUseTools: {
     severity: 'info',

@@ -79,11 +79,16 @@ const mebibyte = 1024 * 1024;
 export function resources(template: Template, injection: SandboxdInjection): V1ResourceRequirements {
   const { cpu, memory } = template;
   const disk = String(template.diskBytes + (injection.kind === 'init_container' ? copiedPayloadBytes : 0));
+  const rest = { 'ephemeral-storage': disk, ...devices(template) };
   return {
-    requests: { ...amounts(cpu.requestMilli, memory.requestBytes), 'ephemeral-storage': disk },
-    limits: { ...amounts(cpu.limitMilli, memory.limitBytes), 'ephemeral-storage': disk },
+    requests: { ...amounts(cpu.requestMilli, memory.requestBytes), ...rest },
+    limits: { ...amounts(cpu.limitMilli, memory.limitBytes), ...rest },
   };
 }
+
+/** Whole ones, of which a request and its limit are the same. */
+const devices = ({ devices: counts = {} }: Template): Record<string, string> =>
+  Object.fromEntries(Object.entries(counts).map(([name, count]) => [name, String(count)]));
 
 const amounts = (cpuMilli: number, memoryBytes: number) => ({
   cpu: `${cpuMilli}m`,

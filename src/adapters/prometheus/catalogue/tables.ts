@@ -1,4 +1,5 @@
 import { type FailureCode, failureCodes, failureRow, isFailure } from '#src/failure/codes.ts';
+import type { Suspected } from '#src/failure/verdict.ts';
 import type { ModelFailure, Outcome } from '#src/model/outcome.ts';
 import type { BackendState } from '#src/ports/event-log.ts';
 import { listed, oneOf } from './spec.ts';
@@ -46,7 +47,10 @@ const modelFailures = {
   sandbox_broken: 'completed',
 } as const satisfies Record<ModelFailure, Outcome>;
 
-const ourCalls = ours.map((code) => ['infrastructure_failure', 'infrastructure', code] as const);
+/** Its judge is asked when a rollout has no calls under way. */
+const ourCalls = ours
+  .filter((code) => code !== 'judge_suspect')
+  .map((code) => ['infrastructure_failure', 'infrastructure', code] as const);
 
 export const ofCall = listed(
   ['outcome', 'blame', 'code'],
@@ -69,9 +73,14 @@ export const callsFromStart = [
 ].map(([outcome, blame, code]) => ({ outcome, blame, code }));
 
 const suspects = [none, 'command', 'answer'] as const;
+/** No policy can make its judge suspect, and one that found no place in line has not run anything. */
+const neverSuspected: ReadonlySet<FailureCode> = new Set(['judge_suspect', 'line_full']);
+
 /** A rollout's use of a backend is suspected of nothing else. */
-const suspectsOf = (code: FailureCode) =>
-  code === 'dependency_failed' ? ([...suspects, 'dependency'] as const) : suspects;
+function suspectsOf(code: FailureCode): readonly (Suspected | typeof none)[] {
+  if (neverSuspected.has(code)) return [none];
+  return code === 'dependency_failed' ? [...suspects, 'dependency'] : suspects;
+}
 const discards = ours.flatMap((code) => suspectsOf(code).map((suspected) => [code, suspected] as const));
 
 export const ofVerdict = listed(

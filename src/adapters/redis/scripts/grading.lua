@@ -138,6 +138,17 @@ script('fail-grade', function(ask)
   return { turnsLeft = math.max(0, turnsMax - turnsUsed(id)), rollout = Record.read(id) }
 end)
 
+-- The judge of this turn cannot be believed: no other turn would be, so this one decides.
+script('distrust-grade', function(ask)
+  local id = ask.key
+  local state, current = Rollout.read(id, 'state', 'gradeTurn')
+  if not state then return { first = false } end
+  local isFirst = ask.turn == tonumber(current) and
+    Ending.discard(id, 'distrust', { code = 'judge_suspect', evidence = ask.evidence })
+  if isFirst then Rollout.write(id, 'gradeUntilMs', 0) end
+  return { first = isFirst, rollout = Record.read(id) }
+end)
+
 -- Calls that the platform names never arrived, so the rollout can never be scored. Says what its verdict is now, and whether this
 -- decided it.
 script('discard-rollout', function(ask)

@@ -57,6 +57,11 @@ export const grading = {
     { key, code: Type.String(), evidence: Type.String() },
     Type.Object({ first: Type.Boolean(), rollout: Type.Optional(Rollout) }),
   ),
+  /** `first`: this has discarded it. */
+  'distrust-grade': contract(
+    { key, turn, evidence: Type.String() },
+    Type.Object({ first: Type.Boolean(), rollout: Type.Optional(Rollout) }),
+  ),
   'artifacts-taken': contract({ key, turn }, Nothing),
   'release-grader': contract({ grader: Type.String(), turn }, Nothing),
 };

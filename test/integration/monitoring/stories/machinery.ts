@@ -345,6 +345,12 @@ export const machineryStories = {
         at: '8m',
         told: { summary: '3 grades of fleet lab failed in a quarter of an hour' },
       },
+      {
+        when: 'a judge scores a canary wrongly while three grades wait',
+        series: { [gatewayFailed('judge_suspect')]: '0x10 3x20' },
+        at: '8m',
+        told: { summary: '3 grades of fleet lab failed in a quarter of an hour' },
+      },
     ],
     silent: [
       {

@@ -7,6 +7,12 @@ const brokenCalls =
   'corral_calls_settled_total{pod="g1",outcome="completed",blame="model",code="sandbox_broken",environment="shell"}';
 const callersFailed = (code: string) =>
   `corral_gateway_failures_total{pod="g1",face="rft",blame="caller",code="${code}"}`;
+const scores = 'corral_scores_total{pod="g1",environment="shell"}';
+const gained = 'corral_score_points_total{pod="g1",environment="shell",sign="positive"}';
+const neverLost = {
+  'corral_score_points_total{pod="g1",environment="shell",sign="negative"}': '0x240',
+  'corral_scores_voided_total{pod="g1",environment="shell"}': '0x240',
+};
 const expiry = (key: string, pod = 'g1') => `corral_key_expiry_timestamp_seconds{pod="${pod}",key="${key}"}`;
 const day = 86_400;
 
@@ -87,6 +93,40 @@ export const othersStories = {
         series: { [completedCalls]: '0+20x130', [reports('good')]: '0+1x30 30x100' },
         firesAt: '30m',
         goneAt: '95m',
+      },
+    ],
+  },
+  RewardJumps: {
+    step: '1m',
+    fires: [
+      {
+        when: 'a mean of 0.5 is 1 from one step on',
+        series: { [scores]: '0+4x140', ...neverLost, [gained]: '0+2x100 204+4x39' },
+        at: '120m',
+        told: {
+          labels: { environment: 'shell' },
+          summary: 'The mean reward of environment shell (fleet lab) jumped by 0.42',
+        },
+      },
+    ],
+    silent: [
+      {
+        when: 'a policy learns within hours',
+        series: { [scores]: '0+4x240', ...neverLost, [gained]: '0+2x120 243+3x119' },
+        at: '180m',
+      },
+      {
+        when: 'a few scores are high',
+        series: { [scores]: '0+1x140', ...neverLost, [gained]: '0+0.5x100 51+1x39' },
+        at: '110m',
+      },
+    ],
+    resolves: [
+      {
+        when: 'the mean is what it was',
+        series: { [scores]: '0+4x200', ...neverLost, [gained]: '0+2x100 204+4x19 282+2x79' },
+        firesAt: '118m',
+        goneAt: '140m',
       },
     ],
   },

@@ -9,6 +9,7 @@
 --   taint    a call ended so that the rollout's state is unknown
 --   give_up  the grader failed in each of its turns. A broken rollout is scored by `on_broken` instead, unless the policy may have
 --            made the grader fail: `suspected`
+--   distrust its judge scored a canary wrongly, which has nothing to do with the policy
 --   unseen   calls that the platform names never arrived
 --   refuse   the task cannot run here
 --   expire   its lease or its life is over. A broken rollout is still scored by a late grade.
@@ -17,9 +18,9 @@
 local becomes = {
   open = {
     score = 'scored', breaks = 'broken', lose = 'discarded', taint = 'discarded', give_up = 'discarded', unseen = 'discarded',
-    refuse = 'discarded', expire = 'discarded', void = 'discarded',
+    refuse = 'discarded', distrust = 'discarded', expire = 'discarded', void = 'discarded',
   },
-  broken = { score = 'scored', give_up = 'discarded', unseen = 'discarded', void = 'discarded' },
+  broken = { score = 'scored', give_up = 'discarded', distrust = 'discarded', unseen = 'discarded', void = 'discarded' },
   scored = {},
   discarded = {},
 }
