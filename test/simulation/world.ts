@@ -61,6 +61,8 @@ function shareOfTroubles(seed: number): number {
   return [0, 0.5, 1, 0.2, 0.8][seed % 5] ?? 1;
 }
 
+const isGuarded = ({ environment }: PlannedRollout): boolean => environment === 'guarded';
+
 /** When it was written, on the world's own clock. */
 export type VerdictEvent = Pick<
   Extract<FleetEvent, { kind: 'verdict' }>,
@@ -323,7 +325,7 @@ export class World {
     const post = judgePost({
       flattered,
       wrongCanaries,
-      isPlayed: this.stage?.actor === 'adversary',
+      isPlayed: this.stage?.actor === 'adversary' && this.planned.some(isGuarded),
       scheduler,
       faults,
       refused,
