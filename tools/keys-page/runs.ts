@@ -119,11 +119,24 @@ export const environmentsKeys = {
   newEnvironment: {
     rest: '*version*',
     type: 'string',
-    what: 'the same of environments that the previous release must not use: it would give a task less than it demands',
+    what: 'the same, from the previous release: what the release before it did not know how to use',
     life: 'like `environment:`',
     bound: '–',
   },
   newEnvironments: {
+    type: 'zset',
+    what: 'their versions by the same time',
+    life: '14 days',
+    bound: 'versions of 14 days',
+  },
+  environment2: {
+    rest: '*version*',
+    type: 'string',
+    what: 'the same of environments that the previous release must not use: it would believe a judge that its canaries prove wrong',
+    life: 'like `environment:`',
+    bound: '–',
+  },
+  environments2: {
     type: 'zset',
     what: 'their versions by the same time',
     life: '14 days',

@@ -1,4 +1,5 @@
 import type { Environment, Image } from '#src/model/environment.ts';
+import { isNewToPreviousRelease } from '#src/model/new-to-previous-release.ts';
 import { environmentVersion, templateDigest, type TemplateDigest } from '#src/model/ids.ts';
 import type { TemplateChoice } from '#src/model/template-choice.ts';
 import type {
@@ -21,7 +22,8 @@ export function environmentStore(run: RunScript): EnvironmentStore {
   return {
     publish: async (environment) => {
       const { version } = environment;
-      await exchange('publish-environment', { version, keptMs }, JSON.stringify(environment));
+      const asked = { version, isNew: isNewToPreviousRelease(environment), keptMs };
+      await exchange('publish-environment', asked, JSON.stringify(environment));
     },
     load: async (version) => {
       const text = textOrNull((await exchange('load-environment', { version, keptMs })).texts[0]);

@@ -79,6 +79,8 @@ export const keyNames = {
   environments: 'environments',
   newEnvironment: 'new-environment:',
   newEnvironments: 'new-environments',
+  environment2: 'environment-2:',
+  environments2: 'environments-2',
   chosen: 'chosen',
   choices: 'choices',
   catalog: 'catalog:',

@@ -246,22 +246,28 @@ test('a grader is not held up by templates of which no sandbox stands', async ()
   expect((await reserve([...rows, graders]))?.template).toBe(raised);
 });
 
-test('an environment that the previous release keeps in its second place is found in every way, and lives on while rollouts are opened in it', async () => {
-  const environment = fakeEnvironment({
-    version: environmentVersion('demanding-1'),
-    demands: { memoryBytes: 'memory' },
-  });
-  await world.fleet.environments.publish(environment);
-  for (const [from, to] of [
-    ['environment:demanding-1', 'new-environment:demanding-1'],
-    ['environments', 'new-environments'],
-  ] as const)
-    await world.redis.rename(`corral:{test}:${from}`, `corral:{test}:${to}`);
-  expect(await world.fleet.environments.load(environment.version)).toEqual(environment);
-  expect(await world.fleet.environments.published()).toEqual([environment]);
-  expect(await world.fleet.environments.beginning('demanding')).toEqual(['demanding-1']);
-  await world.step(10 * 24 * 60 * minute);
-  await world.fleet.claims.claim(claimOf('a', { version: environment.version }));
-  await world.step(10 * 24 * 60 * minute);
-  expect(await world.fleet.environments.load(environment.version)).toEqual(environment);
-});
+test.each([
+  ['new-environment:', 'new-environments'],
+  ['environment-2:', 'environments-2'],
+])(
+  'an environment in %s is found in every way, and lives on while rollouts are opened in it',
+  async (prefix, versions) => {
+    const environment = fakeEnvironment({
+      version: environmentVersion('demanding-1'),
+      demands: { memoryBytes: 'memory' },
+    });
+    await world.fleet.environments.publish(environment);
+    for (const [from, to] of [
+      ['environment:demanding-1', `${prefix}demanding-1`],
+      ['environments', versions],
+    ] as const)
+      await world.redis.rename(`corral:{test}:${from}`, `corral:{test}:${to}`);
+    expect(await world.fleet.environments.load(environment.version)).toEqual(environment);
+    expect(await world.fleet.environments.published()).toEqual([environment]);
+    expect(await world.fleet.environments.beginning('demanding')).toEqual(['demanding-1']);
+    await world.step(10 * 24 * 60 * minute);
+    await world.fleet.claims.claim(claimOf('a', { version: environment.version }));
+    await world.step(10 * 24 * 60 * minute);
+    expect(await world.fleet.environments.load(environment.version)).toEqual(environment);
+  },
+);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { runId } from '#src/model/ids.ts';
+import { environmentVersion, runId } from '#src/model/ids.ts';
+import { fakeEnvironment } from '#test/fakes/environment.ts';
 import { type FleetBefore, previousReleaseNextTo } from '#test/support/release-before.ts';
 import { gradeAsk, keyOf, minute, recordOf, sandboxOf, tenant, worldOfTests } from './world.ts';
 
@@ -79,6 +80,32 @@ describe.skipIf(!before.isThere)('with a gateway and a controller of the previou
         expectOneVerdict(record, old);
       }
     }
+  });
+});
+
+describe.skipIf(!before.isThere)('the previous release believes no judge without its canaries:', () => {
+  const ordinary = fakeEnvironment();
+  const guarded = fakeEnvironment({
+    version: environmentVersion('version-2'),
+    grader: {
+      kind: 'http',
+      url: 'http://judge.example',
+      headers: {},
+      timeoutMs: 1_000,
+      retries: 0,
+      onRefused: 0,
+      control: 'none',
+      guard: { everyGrades: 1, item: {}, canaries: [] },
+    },
+  });
+
+  test('it does not find an environment whose judge is guarded, and finds the others', async () => {
+    await world.fleet.environments.publish(ordinary);
+    await world.fleet.environments.publish(guarded);
+    expect(await before.fleet().environments.load(guarded.version)).toBeNull();
+    const found = await before.fleet().environments.published();
+    expect(found.map(({ version }) => version)).toEqual([ordinary.version]);
+    expect(await world.fleet.environments.load(guarded.version)).toEqual(guarded);
   });
 });
 

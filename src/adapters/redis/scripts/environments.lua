@@ -1,12 +1,9 @@
--- requires: rollout
+-- requires: rollout, version
 -- Versions of environments, and catalogs: what each process' folder of them holds.
-
--- The previous release keeps some versions in a second place. Each place is the prefix of their keys and the zset of their versions.
-local places = { { key.environment, key.environments }, { key.newEnvironment, key.newEnvironments } }
 
 -- Keeps an environment version for as long as a run may be pinned to it, and forgets those that nobody published since.
 script('publish-environment', function(ask, texts)
-  local prefix, versions = unpack(places[1])
+  local prefix, versions = Version.placeOf(ask.isNew)
   redis.call('SET', prefix .. ask.version, texts[1], 'PX', ask.keptMs)
   redis.call('ZADD', versions, nowMs, ask.version)
   redis.call('ZREMRANGEBYSCORE', versions, '-inf', nowMs - ask.keptMs)
@@ -14,7 +11,7 @@ end)
 
 -- A version that is asked for is in use: it starts its life again.
 script('load-environment', function(ask)
-  for _, place in ipairs(places) do
+  for _, place in ipairs(Version.places) do
     local prefix, versions = unpack(place)
     local text = redis.call('GETEX', prefix .. ask.version, 'PX', ask.keptMs)
     if text then
@@ -28,7 +25,7 @@ end)
 -- Every version that is still kept.
 script('list-environments', function(ask)
   local found = {}
-  for _, place in ipairs(places) do
+  for _, place in ipairs(Version.places) do
     local prefix, versions = unpack(place)
     for _, version in ipairs(redis.call('ZRANGE', versions, nowMs - ask.keptMs, '+inf', 'BYSCORE')) do
       found[#found + 1] = redis.call('GET', prefix .. version) or nil
@@ -40,7 +37,7 @@ end)
 -- Versions by their first digits, among those that are still kept: there are hundreds, and people write eight digits.
 script('versions-beginning', function(ask)
   local found = {}
-  for _, place in ipairs(places) do
+  for _, place in ipairs(Version.places) do
     for _, version in ipairs(redis.call('ZRANGE', place[2], nowMs - ask.keptMs, '+inf', 'BYSCORE')) do
       if string.sub(version, 1, #ask.prefix) == ask.prefix then found[#found + 1] = version end
     end

@@ -4,8 +4,8 @@ import { contract, list, Nothing, orNothing } from './contract.ts';
 const keptMs = Type.Integer();
 
 export const environments = {
-  /** Raw: the environment. */
-  'publish-environment': contract({ version: Type.String(), keptMs }, Nothing),
+  /** Raw: the environment. `isNew`: the previous release must not use it. */
+  'publish-environment': contract({ version: Type.String(), isNew: Type.Boolean(), keptMs }, Nothing),
   /** Replies raw the environment, if it is kept. */
   'load-environment': contract({ version: Type.String(), keptMs }, Nothing),
   /** Replies raw all environments. */

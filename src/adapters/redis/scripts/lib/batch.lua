@@ -1,4 +1,4 @@
--- requires: line, run, sandbox
+-- requires: line, run, sandbox, version
 -- What the claims that share one run of `claim` have in common. What they write to the same key is collected here, and `write`
 -- writes it in one command. No script reads those keys before; an attempt that closes another has them written first.
 
@@ -84,16 +84,9 @@ local function leavePool(template, sandbox, environment, readyMs)
   granted[#granted + 1] = sandbox
 end
 
-local versionKeptMs = 14 * 24 * 3600 * 1000 -- as `publish-environment` gets it
-
--- A version is kept for this long after its last new rollout, far longer than any rollout lasts, so it is there when calls settle.
-local function renewVersion(version)
-  if redis.call('PEXPIRE', key.environment .. version, versionKeptMs) == 1 then
-    redis.call('ZADD', key.environments, nowMs, version)
-  elseif redis.call('PEXPIRE', key.newEnvironment .. version, versionKeptMs) == 1 then
-    redis.call('ZADD', key.newEnvironments, nowMs, version)
-  end
-end
+-- As `publish-environment` gets it. A version is kept for this long after its last new rollout, far longer than any rollout lasts, so it
+-- is there when calls settle.
+local versionKeptMs = 14 * 24 * 3600 * 1000
 
 local function writeRun(run, known)
   if known.rollouts > known.before then redis.call('HSET', key.run .. run, 'rollouts', known.rollouts) end
@@ -112,7 +105,7 @@ local function write()
   for name, group in pairs(groups) do Run.writeGroup(name, group) end
   for run, known in pairs(runs) do writeRun(run, known) end
   for tenant, rows in pairs(tenants) do writeRowBytes(tenant, rows) end
-  for version in pairs(versions) do renewVersion(version) end
+  for version in pairs(versions) do Version.renew(version, versionKeptMs) end
   Sandbox.movedAll(granted)
   collect()
 end
