@@ -94,7 +94,9 @@ async def test_a_terminal_is_followed_while_its_gateway_is_killed_to_the_end_of_
     async with corral.Rollout("debugging", item=item, client=fleet.client(run)) as rollout:
 
         async def type_in(text: str) -> corral.CallResult:
-            return await rollout.call("terminal_send", {"terminal": 1, "text": text, "wait_for": text.strip()})
+            return await rollout.call(
+                "terminal_send", {"terminal": 1, "text": text, "wait_for": text.strip()}
+            )
 
         command = "echo before; stty -echo; while read line && [ $line != end ]; do echo got $line; done"
         await rollout.call("terminal_open", {"command": command, "wait_for": "before"})

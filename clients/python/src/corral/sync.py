@@ -259,9 +259,7 @@ class Rollout:
     def follow_terminal(
         self, terminal: int, *, timeout_s: float | None = None, call_id: str | None = None
     ) -> Running:
-        return Running(
-            self.asynchronous.follow_terminal(terminal, timeout_s=timeout_s, call_id=call_id)
-        )
+        return Running(self.asynchronous.follow_terminal(terminal, timeout_s=timeout_s, call_id=call_id))
 
     def call(
         self,
