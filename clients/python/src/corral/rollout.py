@@ -186,7 +186,9 @@ class Rollout:
         self, terminal: int, *, timeout_s: float | None = None, call_id: str | None = None
     ) -> Running:
         """What a terminal of the environment prints, in `stdout`: first the latest 64 KiB, then everything until its program
-        ends, or for `timeout_s` (an hour). `terminal`: its number, as the model reads it. Nothing is sent before the first use."""
+        ends, or for `timeout_s` (an hour). `terminal`: its number, as the model reads it.
+
+        Nothing is sent before the first use."""
         check_bounds(timeout_s, call_id)
         call = call_id or _new_call_id()
         how = {"is_new_id": not call_id, "terminal": str(terminal)}
