@@ -119,7 +119,7 @@ export const environmentsKeys = {
   newEnvironment: {
     rest: '*version*',
     type: 'string',
-    what: 'the same, from the previous release: what the release before it did not know how to use',
+    what: 'the same, of environments that the previous release published for itself alone',
     life: 'like `environment:`',
     bound: '–',
   },

@@ -3,7 +3,7 @@
 
 local places = {
   { key.environment, key.environments },
-  -- What the previous release published, of which the release before it knew nothing.
+  -- What the previous release published for itself alone.
   { key.newEnvironment, key.newEnvironments },
   { key.environment2, key.environments2 },
 }
