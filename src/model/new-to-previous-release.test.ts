@@ -23,7 +23,7 @@ const gateOf = (grader: Grader): Grader => ({
 
 const isNew = (grader: Grader): boolean => isNewToPreviousRelease(fakeEnvironment({ grader }));
 
-test('a guarded judge is new wherever it stands in a grader, and so is the lowest of several', () => {
+test('a guarded judge is new in any part of a grader, and so is the lowest of several', () => {
   expect([judge, gateOf(judge)].map(isNew)).toEqual([false, false]);
   expect([guarded, gateOf(guarded)].map(isNew)).toEqual([true, true]);
   expect(isNew({ kind: 'lowest', of: [judge, judge] })).toBe(true);

@@ -57,7 +57,7 @@ export function describeSandboxLink(name: string, open: () => Promise<LinkUnderT
     });
     afterAll(() => under.close());
 
-    it('a sandbox that nobody has says who it is, and takes no call and no file', async () => {
+    it('a sandbox without a rollout says who it is, and takes no call and no file', async () => {
       const { sandbox, boot } = target;
       const unbound = {
         sandbox,

@@ -12,7 +12,7 @@ export function folded(text: string): string {
     .trim();
 }
 
-/** Whether the quote stands in the source, word for word. */
+/** Whether the source contains the quote, word for word. */
 export const isQuoted = (quote: string, source: string): boolean => {
   const wanted = folded(quote);
   return wanted !== '' && folded(source).includes(wanted);

@@ -40,7 +40,7 @@ export type SpentReason = 'budget_spent' | 'too_many_at_once' | 'time_spent';
 
 /** What a repeat of a settled call gets, by its own outcome and the verdict of its rollout. */
 export type Repeated =
-  /** Whoever settled it just now brought its answer. */
+  /** The gateway that settled it just now has its answer. */
   | { readonly kind: 'brought' }
   /** Its rollout's sandbox has its bytes. */
   | { readonly kind: 'in_journal'; readonly rollout: RolloutRecord }

@@ -39,7 +39,7 @@ export type PayloadEntry = 'main' | 'helper' | 'terminals';
  */
 export const ownFolder = '/.corral';
 
-/** Where the payload is in every sandbox, whoever made it, unless its image brings it along. */
+/** Where the payload is in every sandbox of either provider, unless its image contains it. */
 export const payloadMountPoint = `${ownFolder}/payload`;
 
 /** Where graders work in every sandbox: disk of their own, below folders that only root may write. */

@@ -177,7 +177,7 @@ test('a run without rollouts has no finding', () => {
 describe('a judge that scored a canary wrongly', () => {
   const suspect = { ...loss, code: 'judge_suspect', cause: null, judgeRightAtMs: 60 * second } as const;
 
-  test('is told with the grades that were answered since it was last right', () => {
+  test('names the grades that were answered since it was last right', () => {
     const rollouts = [
       rollout('before', { endedAtMs: 50 * second }),
       rollout('since', { endedAtMs: 70 * second }),

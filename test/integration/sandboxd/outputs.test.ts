@@ -31,7 +31,7 @@ const gone = (asked: Promise<unknown>) =>
   asked.catch((error: unknown) => (error instanceof LinkError ? error.trouble : error));
 const hadToMakeWay = { kind: 'refused', status: 410, code: 'answer_confirmed' };
 
-it('what is more than an answer carries stays whole beside it, also when it is settled', async () => {
+it('output that is too long for its answer is kept whole, also after the call is settled', async () => {
   const answer = await run('large', `head -c 3000000 /dev/zero | tr '\\0' x; echo end; echo small >&2`);
   expect(answer).toMatchObject({ kept: { stdout: 3_000_004, stderr: 6 } });
   expect(answer.stdout).toMatchObject({ totalBytes: 3_000_004, cutBytes: 2_999_004, head: 'x'.repeat(500) });

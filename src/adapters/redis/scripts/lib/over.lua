@@ -1,7 +1,6 @@
 -- requires: call, rollout
 -- What is left of a rollout that is over. Its hash shrinks to a line, in the script that closes it: what it takes to answer
--- whoever comes again, until nobody can. All else stands beside it for as long as a request may
--- be repeated, and then the event log alone has them.
+-- every later request. All else is kept next to it for as long as a request may be repeated, and then the event log alone has it.
 
 local aDayMs = 24 * 3600 * 1000 -- no rollout lives longer
 
