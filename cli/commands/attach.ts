@@ -2,8 +2,7 @@ import type { Command } from 'commander';
 import { systemClock } from '#src/platform/clock.ts';
 import { ScreenAnswer } from '#src/protocol/native/calls.ts';
 import { screenFrame } from '../attach/frame.ts';
-import { CommandError } from '../command-error.ts';
-import { findConnection } from '../gateway/connection.ts';
+import { connectionToFleet } from '../gateway/connection.ts';
 import { askNative, createHttpClient, type HttpClient } from '../gateway/http-client.ts';
 import { show, type Terminal } from '../print/terminal.ts';
 import { followAnswers, type FollowOptions } from '../top/follow-fleet.ts';
@@ -32,8 +31,7 @@ export function addAttachCommand(program: Command, terminal: Terminal, screen = 
   withReadingOptions(command).action(
     async (id: string, number: string | undefined, options: AttachOptions) => {
       const wanted = number === undefined ? null : countOf(number);
-      const connection = findConnection(options, process.env);
-      if (connection === null) throw noFleet();
+      const connection = connectionToFleet(options, process.env);
       const client = createHttpClient(connection);
       try {
         const { run } = await findRollout(client, id, options);
@@ -75,10 +73,3 @@ function describeOnce(id: string, answer: ScreenAnswer): string {
   const lines = screenFrame(id, followed, { columns: Infinity, rows: Infinity });
   return lines.map((line) => paint(line, false)).join('\n');
 }
-
-const noFleet = () =>
-  new CommandError(
-    'no fleet runs on this state folder',
-    'yours',
-    'start one with "corral up", or name one with --url and --key',
-  );

@@ -1,8 +1,7 @@
 import type { Command } from 'commander';
 import { systemClock } from '#src/platform/clock.ts';
 import { FleetAnswer } from '#src/protocol/native/fleet.ts';
-import { CommandError } from '../command-error.ts';
-import { findConnection } from '../gateway/connection.ts';
+import { connectionToFleet } from '../gateway/connection.ts';
 import { askNative, createHttpClient, type HttpClient } from '../gateway/http-client.ts';
 import { timeOfDay } from '../print/amounts.ts';
 import type { Terminal } from '../print/terminal.ts';
@@ -21,8 +20,7 @@ export function addTopCommand(program: Command, terminal: Terminal, screen = pro
     .description('live view of the fleet: queue, pools, verdicts, processes (q quits)')
     .addHelpText('after', '\nWithout a terminal it prints one frame and exits.');
   withReadingOptions(command).action(async (options: ReadingOptions) => {
-    const connection = findConnection(options, process.env);
-    if (connection === null) throw noFleet();
+    const connection = connectionToFleet(options, process.env);
     const client = createHttpClient(connection);
     const { url } = connection;
     const ask = () => askFleet(client);
@@ -45,10 +43,3 @@ function describeOnce(url: string, answer: FleetAnswer, width: number): string {
   const lines = frameOf(view, { columns: width, rows: Infinity });
   return lines.map((line) => paint(line, false)).join('\n');
 }
-
-const noFleet = () =>
-  new CommandError(
-    'no fleet runs on this state folder',
-    'yours',
-    'start one with "corral up", or name one with --url and --key',
-  );

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { RolloutAnswer } from '#src/protocol/native/rollouts.ts';
 import { VoidItemAnswer } from '#src/protocol/native/runs.ts';
 import { CommandError } from '../command-error.ts';
-import { findConnection } from '../gateway/connection.ts';
+import { connectionToFleet } from '../gateway/connection.ts';
 import { askNative, createHttpClient, type HttpClient } from '../gateway/http-client.ts';
 import { score } from '../print/amounts.ts';
 import { show, type Terminal } from '../print/terminal.ts';
@@ -32,12 +32,7 @@ export function addVoidCommand(program: Command, terminal: Terminal): void {
     );
   withReadingOptions(command).action(async (rollout: string | undefined, options: VoidOptions) => {
     const wanted = wantedOf(rollout, options);
-    const connection = findConnection(options, process.env);
-    if (connection === null) {
-      const next = 'name a gateway with --url and --key, or start a fleet with "corral up"';
-      throw new CommandError('no gateway is known', 'yours', next);
-    }
-    const client = createHttpClient(connection);
+    const client = createHttpClient(connectionToFleet(options, process.env));
     try {
       const report =
         'item' in wanted

@@ -31,6 +31,20 @@ export function findConnection(
   return { url: checkedUrl(url), key, run: options.run ?? null };
 }
 
+/** For commands that do nothing without a fleet. Throws where `findConnection` returns null, and says what to do. */
+export function connectionToFleet(
+  options: ConnectionOptions,
+  variables: Readonly<Record<string, string | undefined>>,
+): Connection {
+  const connection = findConnection(options, variables);
+  if (connection !== null) return connection;
+  throw new CommandError(
+    'no fleet runs on this state folder',
+    'yours',
+    'start one with "corral up", or name one with --url and --key',
+  );
+}
+
 /** Written when the fleet is ready, removed when it stops; a crash leaves it, and then nothing answers there. */
 function gatewayOf(fleetFile: string): string | null {
   if (!existsSync(fleetFile)) return null;

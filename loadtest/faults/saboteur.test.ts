@@ -29,7 +29,7 @@ const sandbox = (pid: number, rollout: string | null) => ({
         },
 });
 
-/** Three sandboxes: one nobody has, one that rests, one with a command under way; Redis is process 9. */
+/** Three sandboxes: one unclaimed, one that rests, one with a command under way; Redis is process 9. */
 function world() {
   const clock = createFakeClock(0);
   const signals: [number, string][] = [];
@@ -49,7 +49,7 @@ function world() {
   return { faultWorld, clock, signals };
 }
 
-test('a sandbox that nobody has is killed by its process 1, and the fault names it', async () => {
+test('an unclaimed sandbox is killed by its process 1, and the fault names it', async () => {
   const { faultWorld, signals } = world();
   expect(await killUnbound.strike(faultWorld)).toMatchObject([{ hit: { sandbox: 's1', rollout: null } }]);
   expect(signals).toEqual([[1, 'SIGKILL']]);

@@ -5,17 +5,17 @@ import type { FreshGrading, Grader } from './grader.ts';
 /** A grader that gives a score by itself, and is no composition of others. */
 export type GraderLeaf = Exclude<Grader, { readonly kind: 'gate' | 'lowest' | 'weighted' | 'penalty' }>;
 
-/** What a grader is composed of, in the order in which it is asked. */
-export function graderLeaves(grader: Grader): readonly GraderLeaf[] {
+/** The graders that it composes, in the order in which they are asked; none if it gives a score by itself. */
+function partsOf(grader: Grader): readonly Grader[] {
   switch (grader.kind) {
     case 'gate':
-      return [...grader.all, grader.grader].flatMap(graderLeaves);
+      return [...grader.all, grader.grader];
     case 'lowest':
-      return grader.of.flatMap(graderLeaves);
+      return grader.of;
     case 'weighted':
-      return grader.parts.flatMap((part) => graderLeaves(part.grader));
+      return grader.parts.map((part) => part.grader);
     case 'penalty':
-      return graderLeaves(grader.grader);
+      return [grader.grader];
     case 'none':
     case 'f1':
     case 'recall':
@@ -23,9 +23,20 @@ export function graderLeaves(grader: Grader): readonly GraderLeaf[] {
     case 'calls':
     case 'command':
     case 'http':
-      return [grader];
+      return [];
   }
 }
+
+/** Itself and all that it is composed of. */
+export const gradersIn = (grader: Grader): readonly Grader[] => [
+  grader,
+  ...partsOf(grader).flatMap(gradersIn),
+];
+
+/** What gives the scores that it is composed of, in the order in which it is asked. */
+export const graderLeaves = (grader: Grader): readonly GraderLeaf[] => gradersIn(grader).filter(isLeaf);
+
+const isLeaf = (grader: Grader): grader is GraderLeaf => partsOf(grader).length === 0;
 
 /** Whether some part looks at what the rollout's calls said. */
 export const readsCalls = (grader: Grader): boolean =>
@@ -129,23 +140,7 @@ export function topLevelField(reference: string): string {
 }
 
 /** Calls are counted by gateways, what they took and printed by sandboxd. */
-export function chargesForRunning(grader: Grader): boolean {
-  switch (grader.kind) {
-    case 'gate':
-      return [...grader.all, grader.grader].some(chargesForRunning);
-    case 'lowest':
-      return grader.of.some(chargesForRunning);
-    case 'weighted':
-      return grader.parts.some((part) => chargesForRunning(part.grader));
-    case 'penalty':
-      return grader.time !== undefined || grader.bytes !== undefined || chargesForRunning(grader.grader);
-    case 'none':
-    case 'f1':
-    case 'recall':
-    case 'text':
-    case 'calls':
-    case 'command':
-    case 'http':
-      return false;
-  }
-}
+export const chargesForRunning = (grader: Grader): boolean =>
+  gradersIn(grader).some(
+    (each) => each.kind === 'penalty' && (each.time !== undefined || each.bytes !== undefined),
+  );

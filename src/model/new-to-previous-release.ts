@@ -1,5 +1,6 @@
 import type { Environment } from './environment.ts';
 import type { Grader } from './grader.ts';
+import { gradersIn } from './grader-leaves.ts';
 
 /**
  * Whether it has devices, a guarded judge, or the lowest score of several graders. Processes of the previous release do not know these: they
@@ -7,27 +8,8 @@ import type { Grader } from './grader.ts';
  */
 export function isNewToPreviousRelease({ template, graderTemplate, grader }: Environment): boolean {
   const hasDevices = [template, graderTemplate].some((each) => each?.devices !== undefined);
-  return hasDevices || isNewGrader(grader);
+  return hasDevices || gradersIn(grader).some(isNewGrader);
 }
 
-function isNewGrader(grader: Grader): boolean {
-  switch (grader.kind) {
-    case 'lowest':
-      return true;
-    case 'http':
-      return grader.guard !== undefined;
-    case 'gate':
-      return [...grader.all, grader.grader].some(isNewGrader);
-    case 'weighted':
-      return grader.parts.some((part) => isNewGrader(part.grader));
-    case 'penalty':
-      return isNewGrader(grader.grader);
-    case 'none':
-    case 'f1':
-    case 'recall':
-    case 'text':
-    case 'calls':
-    case 'command':
-      return false;
-  }
-}
+const isNewGrader = (grader: Grader): boolean =>
+  grader.kind === 'lowest' || (grader.kind === 'http' && grader.guard !== undefined);

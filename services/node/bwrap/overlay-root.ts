@@ -1,4 +1,4 @@
-import type { SourceFolder } from '#src/model/environment.ts';
+import { rootCapabilities, type SourceFolder } from '#src/model/environment.ts';
 import { mount, type Option } from './options.ts';
 import { places, type Users } from './places.ts';
 
@@ -34,27 +34,11 @@ export type Mounts = {
 };
 
 /**
- * Container engines give root these and SETUID, SETGID and KILL. Left out of theirs are NET_RAW, which answers at a neighbor's address,
- * and MKNOD, which has no effect in a user namespace.
- */
-const ofRoot = [
-  'CHOWN',
-  'DAC_OVERRIDE',
-  'FOWNER',
-  'FSETID',
-  'SETFCAP',
-  'SETPCAP',
-  'NET_BIND_SERVICE',
-  'SYS_CHROOT',
-  'AUDIT_WRITE',
-].map((name) => `CAP_${name}`);
-
-/**
  * If commands are root of the sandbox, its files are theirs and services drop their rights, as in a container. Otherwise, starting a
  * program in the graders' root takes CHROOT, which ends with the ids of sandboxd.
  */
 export const overlayCapabilities = (users: Users): readonly string[] =>
-  users === 'root' ? ofRoot : ['CAP_SYS_CHROOT'];
+  users === 'root' ? rootCapabilities.map((name) => `CAP_${name}`) : ['CAP_SYS_CHROOT'];
 
 export function overlayRoot(overlay: OverlayRoot, mounts: Mounts): readonly Option[] {
   return [

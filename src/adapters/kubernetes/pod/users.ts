@@ -1,7 +1,7 @@
 import type { V1Capabilities, V1PodSecurityContext, V1SecurityContext } from '@kubernetes/client-node';
 import { Failure } from '#src/failure/failure.ts';
 import type { PodSettings } from '#src/model/cluster.ts';
-import type { Template } from '#src/model/environment.ts';
+import { rootCapabilities, type Template } from '#src/model/environment.ts';
 
 /** sandboxd's own words for who runs as whom; see services/sandboxd/README.md. */
 export type Users = 'two-user' | 'single-user' | 'root';
@@ -70,19 +70,5 @@ const startsAsRoot: Ids = {
   capabilities: { drop: ['ALL'], add: needed },
 };
 
-/** As container engines have it, without NET_RAW, which answers at a neighbor's address, and MKNOD, which has no effect with own ids. */
-const rootOfContainer: V1Capabilities = {
-  drop: ['ALL'],
-  add: [
-    ...needed,
-    'CHOWN',
-    'DAC_OVERRIDE',
-    'FOWNER',
-    'FSETID',
-    'SETFCAP',
-    'SETPCAP',
-    'NET_BIND_SERVICE',
-    'SYS_CHROOT',
-    'AUDIT_WRITE',
-  ],
-};
+/** `rootCapabilities` and what sandboxd needs. */
+const rootOfContainer: V1Capabilities = { drop: ['ALL'], add: [...needed, ...rootCapabilities] };
