@@ -1,5 +1,6 @@
 import type { Environment, Image } from '#src/model/environment.ts';
-import { isNewToPreviousRelease } from '#src/model/new-to-previous-release.ts';
+import type { Grader } from '#src/model/grader.ts';
+import { gradersIn } from '#src/model/grader-leaves.ts';
 import { environmentVersion, templateDigest, type TemplateDigest } from '#src/model/ids.ts';
 import type { TemplateChoice } from '#src/model/template-choice.ts';
 import type {
@@ -131,3 +132,15 @@ function tagsIn(json: string | null): readonly (readonly [string, Named])[] {
   const texts = JSON.parse(json) as Readonly<Record<string, string>>;
   return Object.entries(texts).flatMap(([tag, text]) => entriesOf(text, tag));
 }
+
+/**
+ * Whether it has devices, a guarded judge, or the lowest score of several graders. Processes of the previous release do not know these: they
+ * would believe a judge whose canaries prove it wrong. So it is published where they do not look, and they do not find it.
+ */
+export function isNewToPreviousRelease({ template, graderTemplate, grader }: Environment): boolean {
+  const hasDevices = [template, graderTemplate].some((each) => each?.devices !== undefined);
+  return hasDevices || gradersIn(grader).some(isNewGrader);
+}
+
+const isNewGrader = (grader: Grader): boolean =>
+  grader.kind === 'lowest' || (grader.kind === 'http' && grader.guard !== undefined);

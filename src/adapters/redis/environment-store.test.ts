@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { fakeEnvironment } from '#test/fakes/environment.ts';
-import type { Grader } from './grader.ts';
-import { isNewToPreviousRelease } from './new-to-previous-release.ts';
+import type { Grader } from '#src/model/grader.ts';
+import { isNewToPreviousRelease } from './environment-store.ts';
 
 const judge = {
   kind: 'http',
