@@ -90,8 +90,7 @@ export class Journal {
   /** The latest request has fleet state's latest word. */
   #boundStart(entry: JournalEntry, startWithinMs: number | undefined): void {
     entry.startByMs = startWithinMs === undefined ? Infinity : this.#nowMs() + startWithinMs;
-    if (startWithinMs === 0 && entry.state === 'received')
-      this.#endUnstarted(entry, lateAnswer(entry.callId));
+    if (startWithinMs === 0 && entry.state === 'received') this.#keep(entry, lateAnswer(entry.callId));
   }
 
   /** From now on no other kind of call is taken. */
@@ -144,11 +143,7 @@ export class Journal {
   cancel(callId: string): void {
     const entry = this.#known(callId);
     if (entry.state !== 'received') return entry.cancel();
-    this.#endUnstarted(entry, cancelledAnswer(callId));
-  }
-
-  #endUnstarted(entry: JournalEntry, answer: RawAnswer): void {
-    this.#keep(entry, answer);
+    this.#keep(entry, cancelledAnswer(callId));
   }
 
   #keep(entry: JournalEntry, answer: RawAnswer): void {

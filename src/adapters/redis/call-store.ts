@@ -67,11 +67,13 @@ export function callStore(run: RunScript, setupBytesOfTenant: number): CallStore
     },
     timeLeft: (key, rolloutMs) => ask('time-left', { key, rolloutMs }),
     list: async (key) => {
-      const listed = itemsOf(await ask('list-calls', { key })).map((call) => callOf(call).summary);
+      const listed = itemsOf(await ask('list-calls', { key, withTexts: false })).map(
+        (call) => callOf(call).summary,
+      );
       return listed.sort(byStart);
     },
     transcript: async (key) => {
-      const { reply, texts } = await exchange('read-transcript', { key });
+      const { reply, texts } = await exchange('list-calls', { key, withTexts: true });
       const told = itemsOf(reply).map((call, index) => toldOf(call, texts[2 * index], texts[2 * index + 1]));
       return told.sort((one, other) => byStart(one.summary, other.summary));
     },

@@ -20,6 +20,8 @@ const environmentsKeptMs = 14 * 24 * 3_600_000;
 export function environmentStore(run: RunScript): EnvironmentStore {
   const { ask, exchange } = scriptsOver(run);
   const keptMs = environmentsKeptMs;
+  const listed = async (beginning: string) =>
+    (await exchange('list-environments', { beginning, keptMs })).texts.map(environmentOf);
   return {
     publish: async (environment) => {
       const { version } = environment;
@@ -30,9 +32,8 @@ export function environmentStore(run: RunScript): EnvironmentStore {
       const text = textOrNull((await exchange('load-environment', { version, keptMs })).texts[0]);
       return text === null ? null : environmentOf(text);
     },
-    beginning: async (prefix) =>
-      itemsOf(await ask('versions-beginning', { prefix, keptMs })).map(environmentVersion),
-    published: async () => (await exchange('list-environments', { keptMs })).texts.map(environmentOf),
+    beginning: async (digits) => (await listed(digits)).map(({ version }) => version),
+    published: () => listed(''),
     choose: (template, chosen) => choose(ask, template, chosen),
     chosen: async (sinceMs) => {
       const { atMs, templates } = await ask('list-chosen', { sinceMs: sinceMs ?? undefined });

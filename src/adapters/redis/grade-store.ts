@@ -1,5 +1,5 @@
 import type { FailureCode } from '#src/failure/codes.ts';
-import { Barred, Failure } from '#src/failure/failure.ts';
+import { Barred, type Evidence, Failure } from '#src/failure/failure.ts';
 import { suspectedIn } from '#src/failure/verdict.ts';
 import { restsOnSandbox } from '#src/failure/witness.ts';
 import { graderKey } from '#src/model/rollout.ts';
@@ -12,6 +12,10 @@ import type { Static } from 'typebox';
 /** `score` throws the rollout's code when it was tainted or closed while the grader ran: that score is void. */
 export function gradeStore(run: RunScript): GradeStore {
   const { ask } = scriptsOver(run);
+  const discard = async (asked: Discard, evidence: Evidence) => {
+    const { first, rollout } = await ask('discard-rollout', { ...asked, evidence: evidenceText(evidence) });
+    return { first, rollout: recordOrNull(rollout) };
+  };
   return {
     begin: async (key, { by, gradeMs, inSandbox, seenIn }) => {
       const asked = { key, by, gradeMs: Math.round(gradeMs), inSandbox, seenIn: seenIn ?? undefined };
@@ -23,19 +27,9 @@ export function gradeStore(run: RunScript): GradeStore {
       const asked = { key, turn, score: String(score), detail: evidenceText(detail) };
       return scoreOf(await ask('store-score', asked), key);
     },
-    discard: async (key, code, evidence) => {
-      const { first, rollout } = await ask('discard-rollout', {
-        key,
-        code,
-        evidence: evidenceText(evidence),
-      });
-      return { first, rollout: recordOrNull(rollout) };
-    },
-    distrust: async (key, turn, evidence) => {
-      const asked = { key, turn, evidence: evidenceText(evidence) };
-      const { first, rollout } = await ask('distrust-grade', asked);
-      return { first, rollout: recordOrNull(rollout) };
-    },
+    discard: (key, code, evidence) => discard({ key, why: 'unseen', code }, evidence),
+    distrust: (key, turn, evidence) =>
+      discard({ key, why: 'distrust', turn, code: 'judge_suspect' }, evidence),
     artifactsTaken: async (key, turn) => {
       await ask('artifacts-taken', { key, turn });
     },
@@ -51,6 +45,8 @@ export function gradeStore(run: RunScript): GradeStore {
     },
   };
 }
+
+type Discard = Omit<Static<(typeof grading)['discard-rollout']['ask']>, 'evidence'>;
 
 function beginOf(reply: Static<(typeof grading)['begin-grade']['reply']>): GradeBegin {
   switch (reply.kind) {

@@ -44,7 +44,7 @@ export function watchStore(run: RunScript, client: Redis): FleetWatch {
       return { ...readingOf(reply), costMs: Math.max(0, msOf(after) - msOf(before)) };
     },
     tell: async (process, word) => {
-      await ask('tell-presence', wordOf(process, word));
+      await ask('keep-word', wordOf(process, word));
     },
     agree: async (process, word) => {
       const { others = null, isTooOld } = await ask('agree-timings', {
@@ -118,7 +118,7 @@ export function eventKeeperStore(run: RunScript): EventKeepers {
   const { ask } = scriptsOver(run);
   return {
     tell: async (log, keeper) => {
-      await ask('tell-event-log', { log, word: JSON.stringify(keeper), keptMs, most: mostLogs });
+      await ask('keep-word', { log, word: JSON.stringify(keeper), keptMs, most: mostLogs });
     },
     all: async () => itemsOf(await ask('list-event-logs', {})).map(keeperOf),
   };

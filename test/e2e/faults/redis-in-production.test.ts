@@ -108,11 +108,12 @@ test.each([
   { fault: 'demoted', strike: demote },
   { fault: 'given another password', strike: changePassword },
 ])(
-  'a Redis that was $fault while rollouts ran: served again within 10 s, nothing ran twice, all are scored as they were',
+  'a Redis that was $fault while rollouts ran: served again within 10 s, no answer is gone, nothing ran twice, all are scored as they were',
   async ({ fault, strike }) => {
     const named = fault.replaceAll(' ', '_');
     const [idle, busy, fresh] = [`${named}_idle`, `${named}_busy`, `${named}_fresh`] as const;
-    expect(await call(idle, 'c1')).toMatchObject(said('c1'));
+    const first = await call(idle, 'c1');
+    expect(first).toMatchObject(said('c1'));
     expect(await call(busy, 'c1')).toMatchObject(said('c1'));
     const opening = { rollout_id: `${named}_native`, environment: 'shell' };
     expect((await corral.native.post('/v1/rollouts', opening)).status).toBe(201);
@@ -131,6 +132,7 @@ test.each([
     expect(await call(fresh, 'c1')).toMatchObject(said('c1'));
     expect(performance.now() - beganMs).toBeLessThan(backWithinMs + launchedAgainMs);
 
+    expect(await call(idle, 'c1')).toEqual(first);
     expect(await running).toMatchObject(said('c1', 'c2'));
     expect(await call(busy, 'c2', 'sleep 3;')).toMatchObject(said('c1', 'c2'));
     expect(await corral.native.get(path)).toMatchObject({

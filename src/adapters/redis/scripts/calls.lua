@@ -129,7 +129,8 @@ end)
 script('settle', function(ask, texts)
   local id, call, outcome, code, ranIn = ask.key, ask.call, ask.outcome, ask.code, ask.ranIn
   local arguments, output, setupSent = texts[1], texts[2], texts[3]
-  local state, setup, healing, heals, sandbox = Rollout.read(id, 'state', 'setup', 'healing', 'heals', 'sandbox')
+  local state, setup, healing, heals, sandbox, unserved, leaseMs, hardEndMs, face =
+    Rollout.read(id, 'state', 'setup', 'healing', 'heals', 'sandbox', 'unserved', 'leaseUntilMs', 'hardEndMs', 'face')
   if not state then return Outage.unsureCode(id) == 'recovering' and Outage.stillRecovering() or nil end
 
   local function storedReply(summary)
@@ -153,7 +154,6 @@ script('settle', function(ask, texts)
 
   -- The idle time begins with the last call's end, of the rollout and of its run.
   local function renewLease()
-    local leaseMs, hardEndMs, face = Rollout.read(id, 'leaseUntilMs', 'hardEndMs', 'face')
     local untilMs = nowMs + ask.idleMs
     if redis.call('SCARD', key.inFlight .. id) > 0 then untilMs = math.max(untilMs, tonumber(leaseMs)) end
     Rollout.leaseUntil(id, untilMs, hardEndMs)
@@ -163,7 +163,7 @@ script('settle', function(ask, texts)
   -- What was refused, or was not admitted, says nothing of its sandbox.
   local function noteServed()
     if ask.unserved then Rollout.write(id, 'unserved', 1)
-    elseif ask.admitted == 'yes' and outcome ~= 'refused' then redis.call('HDEL', key.rollout .. id, 'unserved') end
+    elseif unserved and ask.admitted == 'yes' and outcome ~= 'refused' then redis.call('HDEL', key.rollout .. id, 'unserved') end
   end
 
   local taintedNow = false
@@ -290,31 +290,19 @@ reading('time-left', function(ask)
   return activeAtMs and math.max(0, math.floor(timeLeftMs(ask.rolloutMs, activeAtMs, awayMs))) or nil
 end)
 
--- All recorded calls of a rollout, at most `callsMax`.
-script('list-calls', function(ask)
-  local id = ask.key
-  local replies = {}
-  noteVerdictOf((Rollout.read(id, 'decidedAtMs')))
-  local flat = redis.call('HGETALL', key.calls .. id)
-  for index = 1, #flat, 2 do
-    replies[#replies + 1] = Call.reply(id, flat[index], cjson.decode(flat[index + 1]))
-  end
-  return replies
-end)
-
--- The same, and raw what is kept of their texts, two of each call: its arguments and its output, empty where nobody has told it,
--- or it was forgotten.
-reading('read-transcript', function(ask)
+-- All recorded calls of a rollout, at most `callsMax`. `withTexts`: raw, what is kept of their texts, two of each call: its arguments and
+-- its output, empty where nobody has told it, or it was forgotten.
+reading('list-calls', function(ask)
   local id = ask.key
   local replies, said, texts = {}, {}, {}
-  local kept = redis.call('HGETALL', key.transcript .. id)
+  noteVerdictOf((Rollout.read(id, 'decidedAtMs')))
+  local kept = ask.withTexts and redis.call('HGETALL', key.transcript .. id) or {}
   for index = 1, #kept, 2 do texts[kept[index]] = kept[index + 1] end
   local flat = redis.call('HGETALL', key.calls .. id)
   for index = 1, #flat, 2 do
     local call = flat[index]
     replies[#replies + 1] = Call.reply(id, call, cjson.decode(flat[index + 1]))
-    said[#said + 1] = texts['a ' .. call] or ''
-    said[#said + 1] = texts['o ' .. call] or ''
+    if ask.withTexts then said[#said + 1], said[#said + 2] = texts['a ' .. call] or '', texts['o ' .. call] or '' end
   end
   return replies, said
 end)

@@ -135,7 +135,6 @@ export const calls = {
     orNothing(Type.Object({ call: StoredCall, setup: Type.Boolean(), repeated: Type.Optional(Repeated) })),
   ),
   'time-left': contract({ key, rolloutMs: Type.Number() }, orNothing(Type.Integer())),
-  'list-calls': contract({ key }, list(StoredCall)),
-  /** Replies raw two texts of each call: its arguments, then its output. */
-  'read-transcript': contract({ key }, list(StoredCall)),
+  /** Replies raw two texts of each call, if they are asked for: its arguments, then its output. */
+  'list-calls': contract({ key, withTexts: Type.Boolean() }, list(StoredCall)),
 };

@@ -22,27 +22,17 @@ script('load-environment', function(ask)
   return nil, { '' }
 end)
 
--- Every version that is still kept.
+-- Every version that is still kept and begins with these digits: there are hundreds, and people write eight digits.
 script('list-environments', function(ask)
   local found = {}
   for _, place in ipairs(Version.places) do
     local prefix, versions = unpack(place)
     for _, version in ipairs(redis.call('ZRANGE', versions, nowMs - ask.keptMs, '+inf', 'BYSCORE')) do
-      found[#found + 1] = redis.call('GET', prefix .. version) or nil
+      local isMeant = string.sub(version, 1, #ask.beginning) == ask.beginning
+      found[#found + 1] = isMeant and redis.call('GET', prefix .. version) or nil
     end
   end
   return nil, found
-end)
-
--- Versions by their first digits, among those that are still kept: there are hundreds, and people write eight digits.
-script('versions-beginning', function(ask)
-  local found = {}
-  for _, place in ipairs(Version.places) do
-    for _, version in ipairs(redis.call('ZRANGE', place[2], nowMs - ask.keptMs, '+inf', 'BYSCORE')) do
-      if string.sub(version, 1, #ask.prefix) == ask.prefix then found[#found + 1] = version end
-    end
-  end
-  return found
 end)
 
 -- The first asker of a run decides which version of an environment the whole run uses.

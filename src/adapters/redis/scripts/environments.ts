@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { contract, list, Nothing, orNothing } from './contract.ts';
+import { contract, Nothing, orNothing } from './contract.ts';
 
 const keptMs = Type.Integer();
 
@@ -8,9 +8,8 @@ export const environments = {
   'publish-environment': contract({ version: Type.String(), isNew: Type.Boolean(), keptMs }, Nothing),
   /** Replies raw the environment, if it is kept. */
   'load-environment': contract({ version: Type.String(), keptMs }, Nothing),
-  /** Replies raw all environments. */
-  'list-environments': contract({ keptMs }, Nothing),
-  'versions-beginning': contract({ prefix: Type.String(), keptMs }, list(Type.String())),
+  /** Replies raw the environments whose versions begin so. */
+  'list-environments': contract({ beginning: Type.String(), keptMs }, Nothing),
   'pin-version': contract(
     { run: Type.String(), environment: Type.String(), version: Type.String() },
     Type.String(),

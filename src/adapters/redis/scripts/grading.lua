@@ -138,22 +138,13 @@ script('fail-grade', function(ask)
   return { turnsLeft = math.max(0, turnsMax - turnsUsed(id)), rollout = Record.read(id) }
 end)
 
--- The judge of this turn cannot be believed: no other turn would be, so this one decides.
-script('distrust-grade', function(ask)
-  local id = ask.key
+-- The rollout can never be scored: calls that the platform names never arrived (`unseen`), or the judge of this turn cannot be
+-- believed, and no other turn would be (`distrust`). Says what its verdict is now, and whether this decided it.
+script('discard-rollout', function(ask)
+  local id, turn = ask.key, ask.turn
   local state, current = Rollout.read(id, 'state', 'gradeTurn')
   if not state then return { first = false } end
-  local isFirst = ask.turn == tonumber(current) and
-    Ending.discard(id, 'distrust', { code = 'judge_suspect', evidence = ask.evidence })
-  if isFirst then Rollout.write(id, 'gradeUntilMs', 0) end
-  return { first = isFirst, rollout = Record.read(id) }
-end)
-
--- Calls that the platform names never arrived, so the rollout can never be scored. Says what its verdict is now, and whether this
--- decided it.
-script('discard-rollout', function(ask)
-  local id = ask.key
-  if not Rollout.read(id, 'state') then return { first = false } end
-  local isFirst = Ending.discard(id, 'unseen', { code = ask.code, evidence = ask.evidence })
+  local isFirst = (not turn or turn == tonumber(current)) and Ending.discard(id, ask.why, { code = ask.code, evidence = ask.evidence })
+  if isFirst and turn then Rollout.write(id, 'gradeUntilMs', 0) end
   return { first = isFirst, rollout = Record.read(id) }
 end)

@@ -54,12 +54,13 @@ export const grading = {
   ),
   /** `first`: this has discarded it. */
   'discard-rollout': contract(
-    { key, code: Type.String(), evidence: Type.String() },
-    Type.Object({ first: Type.Boolean(), rollout: Type.Optional(Rollout) }),
-  ),
-  /** `first`: this has discarded it. */
-  'distrust-grade': contract(
-    { key, turn, evidence: Type.String() },
+    {
+      key,
+      why: Type.Union([Type.Literal('unseen'), Type.Literal('distrust')]),
+      turn: Type.Optional(turn),
+      code: Type.String(),
+      evidence: Type.String(),
+    },
     Type.Object({ first: Type.Boolean(), rollout: Type.Optional(Rollout) }),
   ),
   'artifacts-taken': contract({ key, turn }, Nothing),

@@ -141,10 +141,11 @@ local function keepWord(words, heard, who, word, keptMs, most)
   redis.call('PEXPIRE', heard, keptMs)
 end
 
--- A process says what it is and has in hand. Of more than `most` processes, which only a start that fails again and again makes,
--- those silent longest are forgotten.
-script('tell-presence', function(ask)
-  keepWord(key.processes, key.processesHeard, ask.process, ask.word, ask.keptMs, ask.most)
+-- A process says what it is and has in hand, or where the events of a log are told. Of more than `most`, which only a start that fails
+-- again and again makes, those silent longest are forgotten.
+script('keep-word', function(ask)
+  if ask.log then keepWord(key.eventLogs, key.eventLogsHeard, ask.log, ask.word, ask.keptMs, ask.most) end
+  if ask.process then keepWord(key.processes, key.processesHeard, ask.process, ask.word, ask.keptMs, ask.most) end
 end)
 
 local function haveSame(timings, others)
@@ -184,11 +185,6 @@ script('agree-timings', function(ask)
   end
   keepWord(key.processes, key.processesHeard, ask.process, ask.word, ask.keptMs, ask.most)
   return {}
-end)
-
--- A process says where the events of a log are told.
-script('tell-event-log', function(ask)
-  keepWord(key.eventLogs, key.eventLogsHeard, ask.log, ask.word, ask.keptMs, ask.most)
 end)
 
 -- Every log that somebody told of, the one heard last first: its name, for how long nobody has, and what was said.

@@ -23,6 +23,8 @@ const WatchedTemplate = Type.Object({
   isGraders: Type.Optional(Type.Boolean()),
 });
 
+const word = { word: Type.String(), keptMs: Type.Integer(), most: Type.Integer() };
+
 export const watch = {
   watch: contract(
     {
@@ -41,26 +43,17 @@ export const watch = {
       processes: list(Type.Object({ silentMs: Type.Number(), word: Type.String() })),
     }),
   ),
-  'tell-presence': contract(
-    { process: Type.String(), word: Type.String(), keptMs: Type.Integer(), most: Type.Integer() },
+  /** Of a process, or of a log of events. */
+  'keep-word': contract(
+    { process: Type.Optional(Type.String()), log: Type.Optional(Type.String()), ...word },
     Nothing,
   ),
   'agree-timings': contract(
-    {
-      process: Type.String(),
-      word: Type.String(),
-      silentMs: Type.Integer(),
-      keptMs: Type.Integer(),
-      most: Type.Integer(),
-    },
+    { process: Type.String(), silentMs: Type.Integer(), ...word },
     Type.Object({
       others: Type.Optional(Type.Record(Type.String(), Type.Integer())),
       isTooOld: Type.Optional(Type.Literal(true)),
     }),
-  ),
-  'tell-event-log': contract(
-    { log: Type.String(), word: Type.String(), keptMs: Type.Integer(), most: Type.Integer() },
-    Nothing,
   ),
   'list-event-logs': contract(
     {},
