@@ -33,6 +33,7 @@ const apart = {
   icd10: 'patient',
   'fast-kernels': 'operation',
   'judged-finance': 'company',
+  slides: 'package',
 } as const;
 
 const writtenRows = (name: GalleryName, split: keyof Rows) =>

@@ -5,9 +5,10 @@ import { defaultStateFolder } from '#cli/fleet/state-folder.ts';
 import { processTerminal as terminal } from '#cli/print/terminal.ts';
 import { onOwnFleet, placesIn } from '#cli/proving/some-fleet.ts';
 import { openPage } from '#cli/study/report.ts';
+import { makeSecret } from './fast-kernels/fetch-parser.ts';
 import { type Judges, serveJudges } from './judged-finance/judges/serve.ts';
 import { type Played, playOne, studyOne } from './play.ts';
-import { galleryFolder, type GalleryName, galleryNames, writeRows } from './roster.ts';
+import { galleryFolder, type GalleryName, galleryNames, usualRows, writeRows } from './roster.ts';
 import { summaryOf } from './summary.ts';
 
 type Options = {
@@ -20,16 +21,16 @@ type Options = {
 /** What was built for the last fleet of this checkout is found again: payload and data. */
 const ownFleet = { environmentsDir: galleryFolder, ...placesIn(defaultStateFolder) };
 
-/** What a ladder is played on where nobody says how many. */
-const usualRows = 24;
-
 /** Exit codes: 0 all in order, 1 a rung or an attack is not, 2 a mistake of yours, 3 it could not be played. */
 const command = new Command('gallery')
   .description(
     'Makes environments that run on real input, and plays their ladders and attacks on a fleet of its own.',
   )
   .addArgument(new Argument('[name]', 'one of them (default: all)').choices(galleryNames))
-  .option('--rows <count>', 'rows of each ladder (default: 24 of eval) and of a study (default: 40 of train)')
+  .option(
+    '--rows <count>',
+    'rows of each ladder (default: 24 of eval, 2 if a grade takes seconds) and of a study (default: 40 of train)',
+  )
   .option('--tries <count>', 'rollouts of each attack', '3')
   .option('--at-once <rollouts>', 'rollouts at the same time', '8')
   .option('--open', 'open the report of the one that is named', false)
@@ -40,11 +41,8 @@ await command.parseAsync(process.argv.slice(2), { from: 'user' });
 
 async function main(names: readonly GalleryName[], options: Options): Promise<number> {
   const given = options.rows === undefined ? null : countOf(options.rows);
-  const playing = {
-    rows: given ?? usualRows,
-    atOnce: countOf(options.atOnce),
-    tries: countOf(options.tries),
-  };
+  const [atOnce, tries] = [countOf(options.atOnce), countOf(options.tries)];
+  makeSecret();
   for (const name of names) {
     const made = writeRows(name);
     terminal.remark(`${name}: ${made.train} rows to learn from, ${made.eval} to evaluate with`);
@@ -53,13 +51,14 @@ async function main(names: readonly GalleryName[], options: Options): Promise<nu
   const { played: all, report } = await onOwnFleet('gallery', ownFleet, async (fleet) => {
     const connection = { url: fleet.gatewayUrl, key: fleet.apiKey, run: null };
     const played: Played[] = [];
-    for (const name of names) played.push(await playOne(connection, name, playing, terminal));
+    for (const name of names) {
+      const playing = { rows: given ?? usualRows(name), atOnce, tries };
+      played.push(await playOne(connection, name, playing, terminal));
+    }
     // All of them at once are to be compared; whoever names one wants to know whether it can be learnt.
     const [only, ...others] = names;
     const alone = only !== undefined && others.length === 0;
-    const report = alone
-      ? await studyOne(connection, only, { rows: given, atOnce: playing.atOnce }, terminal)
-      : null;
+    const report = alone ? await studyOne(connection, only, { rows: given, atOnce }, terminal) : null;
     return { played, report };
   });
   terminal.result(summaryOf(all, terminal.width));

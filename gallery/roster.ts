@@ -6,6 +6,7 @@ import { kernelRows } from './generators/fast-kernels/rows.ts';
 import { makeKernelFiles } from './fast-kernels/fetch-parser.ts';
 import { financeRows } from './generators/finance-docs/rows.ts';
 import { memoRows } from './generators/judged-finance/rows.ts';
+import { slideRows } from './generators/slides/rows.ts';
 import { visitRows } from './generators/icd10/rows.ts';
 import { readCodes } from './generators/icd10/source.ts';
 import { codesFolder, fetchCodes } from './icd10/fetch-codes.ts';
@@ -28,11 +29,18 @@ export const gallery = {
     return kernelRows();
   },
   'judged-finance': memoRows,
+  slides: () => slideRows(join(galleryFolder, '../node_modules')),
 } as const satisfies Readonly<Record<string, () => Rows>>;
 
 export type GalleryName = keyof typeof gallery;
 
 export const galleryNames = Object.keys(gallery).filter((name): name is GalleryName => name in gallery);
+
+/** A grade of these takes seconds of a processor: a compiler and a simulator, or a browser. */
+const slowToGrade: ReadonlySet<GalleryName> = new Set<GalleryName>(['fast-kernels', 'slides']);
+
+/** What a ladder is played on if no number is given. */
+export const usualRows = (name: GalleryName): number => (slowToGrade.has(name) ? 2 : 24);
 
 /** Writes `NAME/train.jsonl` and `NAME/eval.jsonl`, and tells how many rows they have. */
 export function writeRows(name: GalleryName): { readonly train: number; readonly eval: number } {

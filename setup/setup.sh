@@ -78,10 +78,12 @@ missing_for_tests() {
   missing_compilers
 }
 
-# What fast-kernels compiles and measures with.
+# What fast-kernels compiles and measures with, and what lays slides out, with its only fonts.
 missing_for_gallery() {
   for program in gcc valgrind; do command -v "$program" >/dev/null || echo "$program"; done
   [ -e /usr/include/stdio.h ] || echo libc6-dev
+  command -v chromium >/dev/null || echo chromium
+  [ -e /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf ] || echo fonts-dejavu-core
 }
 
 # What makes images of tests' tasks, of Debian's packages and releases of PyPI.

@@ -17,7 +17,7 @@ const deep = [
   'test/e2e/how-to/*.test.ts',
   'test/e2e/load.test.ts',
   'test/integration/cli/{attack,ladder,study}.test.ts',
-  'test/integration/gallery/fast-kernels.test.ts',
+  'test/integration/gallery/*.test.ts',
   'test/integration/gateway/{cost-of-input,heap,many-inputs}.test.ts',
   'test/integration/images/in-their-own-root.test.ts',
   'test/integration/memory/**/*.test.ts',

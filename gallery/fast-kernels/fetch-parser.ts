@@ -22,8 +22,13 @@ export function makeKernelFiles(): void {
   if (process.arch !== 'x64') {
     throw new CommandError('fast-kernels needs an x64 machine', 'this machine', 'play the others by name');
   }
-  if (!existsSync(secretFile)) writeFileSync(secretFile, randomBytes(32).toString('hex'));
+  makeSecret();
   fetchParser();
+}
+
+/** Without it no environment of this folder loads, whichever is played. */
+export function makeSecret(): void {
+  if (!existsSync(secretFile)) writeFileSync(secretFile, randomBytes(32).toString('hex'));
 }
 
 /** npm fetches the parser once on a machine, by version and hash; the user's cache keeps it. */
