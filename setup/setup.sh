@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes this checkout ready to run: npm packages (Node 24 among them) and the two programs that Debian provides,
-# redis-server and bubblewrap, and, if it can, what fetches images of registries. `setup.sh unit` asks for the packages only, `setup.sh tests` also asks for what only the tests use, `setup.sh parity` for what `npm run test:parity` uses, `setup.sh docs` for what `npm run test:docs` uses, `setup.sh gallery` for what `npm run gallery` uses, `setup.sh release` for what `npm run release` uses, `setup.sh release-tests` for its tests, `setup.sh cluster` for what a
+# redis-server and bubblewrap, and, if it can, what fetches images of registries. `setup.sh unit` asks for the packages only, `setup.sh tests` also asks for what only the tests use, `setup.sh deep` for what `npm run test:deep` uses, `setup.sh parity` for what `npm run test:parity` uses, `setup.sh docs` for what `npm run test:docs` uses, `setup.sh gallery` for what `npm run gallery` uses, `setup.sh release` for what `npm run release` uses, `setup.sh release-tests` for its tests, `setup.sh cluster` for what a
 # Kubernetes cluster on this machine is made of. One line on stderr for each thing it does; nothing to do is silent and
 # quick, because every npm script starts here.
 set -eu
@@ -47,14 +47,25 @@ missing_packages() {
   command -v bwrap >/dev/null || echo bubblewrap
   case "${1:-}" in
     tests) missing_for_tests ;;
+    deep) missing_for_tests && missing_for_slides ;;
     cluster) missing_for_cluster ;;
     parity) missing_for_parity ;;
+    gallery) missing_for_gallery && missing_for_slides ;;
     # The site and the console are looked at in a browser.
-    gallery) missing_for_gallery ;;
-    docs) command -v chromium >/dev/null || echo chromium ;;
+    docs) missing_browser ;;
     release) missing_for_release ;;
     release-tests) missing_for_release && missing_for_release_tests ;;
   esac
+}
+
+missing_browser() {
+  command -v chromium >/dev/null || echo chromium
+}
+
+# What lays slides out, with its only fonts.
+missing_for_slides() {
+  missing_browser
+  [ -e /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf ] || echo fonts-dejavu-core
 }
 
 missing_for_tests() {
@@ -78,12 +89,10 @@ missing_for_tests() {
   missing_compilers
 }
 
-# What fast-kernels compiles and measures with, and what lays slides out, with its only fonts.
+# What fast-kernels compiles and measures with.
 missing_for_gallery() {
   for program in gcc valgrind; do command -v "$program" >/dev/null || echo "$program"; done
   [ -e /usr/include/stdio.h ] || echo libc6-dev
-  command -v chromium >/dev/null || echo chromium
-  [ -e /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf ] || echo fonts-dejavu-core
 }
 
 # What makes images of tests' tasks, of Debian's packages and releases of PyPI.

@@ -26,6 +26,7 @@ case "${1:-}" in
   deep)
     shift
     needs_root=yes
+    kind=deep
     set -- --project deep "$@"
     ;;
   parity)

@@ -16,6 +16,7 @@ const deep = [
   'test/e2e/{first-environment,gallery,gallery-made,nothing-left-behind}.test.ts',
   'test/e2e/how-to/*.test.ts',
   'test/e2e/load.test.ts',
+  'test/integration/browser/*.test.ts',
   'test/integration/cli/{attack,ladder,study}.test.ts',
   'test/integration/gallery/*.test.ts',
   'test/integration/gateway/{cost-of-input,heap,many-inputs}.test.ts',

@@ -7,10 +7,11 @@ const sourceOf: Readonly<Record<PayloadEntry, string>> = {
   main: 'services/sandboxd/main.ts',
   helper: 'services/sandboxd/helper/main.ts',
   terminals: 'services/terminals/main.ts',
+  browser: 'services/browser/main.ts',
 };
 
 /**
- * Bundles sandboxd, its helper and the server of terminals into plain JavaScript: a start that reads fifty modules takes a third more of a core
+ * Bundles sandboxd, its helper and the servers of sessions into plain JavaScript: a start that reads fifty modules takes a third more of a core
  * than one that reads one. What is imported late stays in files of its own. Throws with the bundler's own words.
  *
  * Into CommonJS, because an ES `import` of one of Node's own modules reads every export of it, and reading some of them

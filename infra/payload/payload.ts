@@ -10,6 +10,7 @@ import { copyRuntime } from './runtime.ts';
 const sources = [
   'services/sandboxd/**/*.ts',
   'services/terminals/*.ts',
+  'services/browser/*.ts',
   'package-lock.json',
   'src/protocol/sandboxd/**/*.ts',
   'src/platform/memory-account.ts',

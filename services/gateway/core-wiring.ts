@@ -39,7 +39,7 @@ import type { WorkMetrics } from '#src/ports/gateway-metrics.ts';
 import { every } from '#src/platform/every.ts';
 import { callDigest } from '#src/tools/arguments.ts';
 import type { CallRequest } from '#src/protocol/sandboxd/wire.ts';
-import { queryChecks, setupCommands, terminalChecks } from '#src/tools/action.ts';
+import { queryChecks, setupCommands, sessionChecks } from '#src/tools/action.ts';
 import { FollowBudget } from '#src/calls/follow-budget.ts';
 import { StdinPlaces } from '#src/calls/stdin-places.ts';
 import { Ongoing } from '#src/waiting/ongoing.ts';
@@ -270,11 +270,11 @@ const setupOf: SetupOf = (environment, row) => {
     const digest = callDigest('setup', [tool, action.database, action.sql]);
     return { digest, action, timeoutMs, keepBytes: setupKeepBytes, label: tool };
   });
-  const terminals = terminalChecks(environment).map((action): CallRequest => {
+  const sessions = sessionChecks(environment).map((action): CallRequest => {
     const digest = callDigest('setup', [action.tool]);
     return { digest, action, timeoutMs, keepBytes: setupKeepBytes, label: action.tool };
   });
-  return [...commands, ...queries, ...terminals];
+  return [...commands, ...queries, ...sessions];
 };
 
 type StartFailure = TemplateCounts['lastFailure'];

@@ -1,37 +1,38 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { ToolError } from '#services/sandboxd/helper/tools/tool-arguments.ts';
 import {
-  followTool,
   granted,
   longestReplyBytes,
   longestRequestBytes,
   refused,
   type TerminalRequest,
 } from '#src/protocol/sandboxd/terminals.ts';
-import { sendPrinted } from './send-printed.ts';
-import type { Terminals } from './terminals.ts';
 
 /** Tool calls of one rollout at a time are fewer. */
 const mostConnections = 64;
 /** Longer than any wait of a tool: who connects and says nothing does not keep its place. */
 const silentMs = 120_000;
 
+type Answer = (request: TerminalRequest) => Promise<string>;
+/** False: the request asks for no stream. */
+type Stream = (request: TerminalRequest, socket: Socket) => boolean;
+
 /** Answers one request a connection. All that connects has the policy's own user: what it sends is bounded, and its faults are text. */
-export function terminalServer(terminals: Terminals): Server {
+export function sessionServer(answer: Answer, stream: Stream = () => false): Server {
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     socket.setTimeout(silentMs, () => socket.destroy());
     socket.on('error', () => {}); // The client has ended: its call timed out, or something in the sandbox killed it.
-    void answerOn(socket, terminals);
+    void answerOn(socket, answer, stream);
   });
   server.maxConnections = mostConnections;
   return server;
 }
 
-async function answerOn(socket: Socket, terminals: Terminals): Promise<void> {
+async function answerOn(socket: Socket, answer: Answer, stream: Stream): Promise<void> {
   try {
     const request = parseRequest(await readRequest(socket));
-    if (request.tool === followTool) return sendPrinted(terminals.find(request), socket);
-    const text = await terminals.answer(request);
+    if (stream(request, socket)) return;
+    const text = await answer(request);
     socket.end(
       granted +
         Buffer.from(text)
@@ -57,7 +58,7 @@ async function readRequest(socket: Socket): Promise<string> {
 
 function parseRequest(text: string): TerminalRequest {
   const value: unknown = JSON.parse(text);
-  if (!isRequest(value)) throw new ToolError('this is no request of a terminal');
+  if (!isRequest(value)) throw new ToolError('this is no request of a session');
   return value;
 }
 

@@ -1,6 +1,6 @@
 import type { ResolvedRollout } from '../claiming/resolve-rollout.ts';
 import { Failure } from '../failure/failure.ts';
-import { type Environment, hasTerminals, type Tool } from '../model/environment.ts';
+import { type Environment, hasSessions, type Tool } from '../model/environment.ts';
 import type { Face } from '../model/face.ts';
 import type { CallId } from '../model/ids.ts';
 import type { Timings } from '../model/timings.ts';
@@ -119,7 +119,7 @@ export function planExec(rollout: ResolvedRollout, asked: Exec, timings: Command
   const { call, timeoutMs, killAtOnce = false, user = 'policy', setup = false, ...command } = asked;
   const { preferBash, maxOutputBytes, stream, binary = stream, ...exec } = command;
   if (user === 'root' && rollout.environment.template.runAs !== 'root') throw notRoot(rollout.environment);
-  if (exec.terminal !== undefined && !hasTerminals(rollout.environment))
+  if (exec.terminal !== undefined && !hasSessions(rollout.environment, 'terminal'))
     throw noTerminals(rollout.environment);
   const answered = { ...(binary && { binary }), ...(stream && { stream }) };
   const bounded = maxOutputBytes === undefined ? {} : { maxOutputBytes };

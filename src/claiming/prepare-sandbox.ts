@@ -20,6 +20,7 @@ import {
   type Ending,
   protocolVersion,
 } from '../protocol/sandboxd/wire.ts';
+import { chromiumPath } from '../protocol/sandboxd/browser.ts';
 import { type Attempt, type RetryDeps, retrying } from '../waiting/retries.ts';
 import { ConcurrencyLimit } from '../waiting/concurrency-limit.ts';
 import { retryPolicies } from '../waiting/retry-policies.ts';
@@ -285,6 +286,8 @@ function setupFailed(index: number, { action }: CallRequest, answer: CallAnswer 
 
 function whatFailed(index: number, action: CallRequest['action']): string {
   if (action.kind === 'query') return `its database ${action.database} cannot be asked`;
+  if (action.kind === 'builtin' && action.tool === 'browser_check')
+    return `sessions: [browser] cannot be had in this image: it has no Chromium that starts at ${chromiumPath}`;
   if (action.kind === 'builtin') return 'sessions: [terminal] cannot be had in this image: no terminal opens';
   return `setup step ${index + 1} of the environment failed`;
 }

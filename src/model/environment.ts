@@ -189,9 +189,15 @@ export type Environment = {
 /** Tools of a program's terminal: it stays open between calls. `sessions: [terminal]` gives all of them. */
 export type TerminalTool = `terminal_${'open' | 'send' | 'read' | 'close'}`;
 
-/** Whether the model may open terminals in it. */
-export const hasTerminals = ({ tools }: Pick<Environment, 'tools'>): boolean =>
-  Object.values(tools).some(({ run }) => run.kind === 'builtin' && run.tool.startsWith('terminal_'));
+/** Tools of a page in a browser, which stays open between calls as well. `sessions: [browser]` gives all of them. */
+export type BrowserTool = `browser_${'goto' | 'click' | 'type' | 'read' | 'screenshot'}`;
+
+/** What stays open between calls. */
+type SessionKind = 'terminal' | 'browser';
+
+/** Whether the model may open such sessions in it. */
+export const hasSessions = ({ tools }: Pick<Environment, 'tools'>, kind: SessionKind): boolean =>
+  Object.values(tools).some(({ run }) => run.kind === 'builtin' && run.tool.startsWith(`${kind}_`));
 
 export type PoolSizes = {
   readonly minReady: number;
@@ -223,7 +229,7 @@ export type Tool = {
       }
     | {
         readonly kind: 'builtin';
-        readonly tool: 'read_file' | 'write_file' | 'list_files' | 'search' | TerminalTool;
+        readonly tool: 'read_file' | 'write_file' | 'list_files' | 'search' | TerminalTool | BrowserTool;
       }
     | {
         /** A query of a database that the policy cannot write; see `protocol/sandboxd/wire.ts`. */

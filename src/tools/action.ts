@@ -1,8 +1,9 @@
 import canonicalize from 'canonicalize';
-import { type Tool, type Environment, hasTerminals } from '../model/environment.ts';
+import { type Tool, type Environment, hasSessions } from '../model/environment.ts';
 import type { Json, Item } from '../model/grader.ts';
 import { fillPlaceholders, itemFieldOf } from '../model/placeholder.ts';
 import type { BuiltinAction, ExecAction, QueryAction } from '../protocol/sandboxd/wire.ts';
+import { isBrowserTool } from '../protocol/sandboxd/browser.ts';
 import { isTerminalTool } from '../protocol/sandboxd/terminals.ts';
 import { type ExposedItem, itemVariables, exposedItem } from './exposed-item.ts';
 import type { ToolArguments } from './arguments.ts';
@@ -19,7 +20,8 @@ export function actionOf(
   if (tool.run.kind === 'index') return queryOf(tool.run, args, exposed);
   if (tool.run.kind === 'builtin') {
     const action = { kind: 'builtin', tool: tool.run.tool, arguments: flatArguments(args) } as const;
-    return isTerminalTool(tool.run.tool) ? { ...action, env: itemVariables(exposed) } : action;
+    const isSession = isTerminalTool(action.tool) || isBrowserTool(action.tool);
+    return isSession ? { ...action, env: itemVariables(exposed) } : action;
   }
   const argv = tool.run.argv.map((element) =>
     fillPlaceholders(element, (name) => valueOf(name, args, exposed)),
@@ -50,9 +52,11 @@ export const queryChecks = (
     run.kind === 'index' ? [{ tool: name, action: { ...queryAction(run, {}), check: true } }] : [],
   );
 
-/** Whether a terminal could be opened, where the model may open some; also said before the first call. */
-export const terminalChecks = (environment: Pick<Environment, 'tools'>): readonly BuiltinAction[] =>
-  hasTerminals(environment) ? [{ kind: 'builtin', tool: 'terminal_check', arguments: {} }] : [];
+/** Whether a terminal could be opened, and whether there is a browser, where the model may have them; also said before the first call. */
+export const sessionChecks = (environment: Pick<Environment, 'tools'>): readonly BuiltinAction[] =>
+  (['terminal', 'browser'] as const)
+    .filter((kind) => hasSessions(environment, kind))
+    .map((kind) => ({ kind: 'builtin', tool: `${kind}_check`, arguments: {} }));
 
 function queryAction({ database, sql, each, none }: Index, values: QueryAction['values']): QueryAction {
   return { kind: 'query', database, sql, values, ...(each === null ? {} : { each }), none };

@@ -64,7 +64,7 @@ test('arguments that do not fit, and a killed server, are texts; the rollout is 
   expect(await called('mistakes', 'wrong', wrong)).toContain('rows');
   const kill = { command: 'pkill -KILL corral-terminal', wait_for: 'never', timeout_s: 30 };
   expect(await called('mistakes', 'kill', { name: 'terminal_open', arguments: kill })).toContain(
-    'Error: the server of the terminals has ended',
+    'Error: the session server has ended',
   );
   const { body } = await corral.native.post('/v1/rollouts/mistakes/grade', {
     sample: { output_text: 'right' },

@@ -192,6 +192,21 @@ export const rooms: readonly Room[] = [
       'the server of terminals runs as the policy, apart from sandboxd: it may have libraries, and knows nothing but what its client sends',
   },
   {
+    name: 'browser',
+    files: /^services\/browser\//,
+    may: [
+      'src/protocol/sandboxd/',
+      'services/sandboxd/helper/tools/tool-arguments.ts',
+      'services/terminals/serve.ts',
+      'services/terminals/server.ts',
+    ],
+    own: /^services\/browser\//,
+    packages: [],
+    builtins: true,
+    because:
+      'the server of the browser runs as the policy, as that of terminals does, and shares how that listens and answers',
+  },
+  {
     name: 'page',
     files: /^console\//,
     may: ['src/protocol/console/', 'src/protocol/native/fleet.ts', 'src/model/visible-text.ts'],

@@ -110,7 +110,8 @@ export const environmentFields: Readonly<Record<string, Field>> = {
   },
   sessions: {
     default: 'none',
-    meaning: '`[terminal]` gives the model [terminals that stay open between calls](sessions.md)',
+    meaning:
+      '`[terminal, browser]` gives the model [terminals and a browser that stay open between calls](sessions.md)',
   },
   expose: { default: 'none', meaning: 'fields of the row that may enter the sandbox' },
   tools: {

@@ -1,5 +1,5 @@
 /*
- * ask-terminals: asks the server of a sandbox's terminals for one thing, and prints its answer.
+ * ask-terminals: asks the server of a sandbox's terminals, or that of its browser, for one thing, and prints its answer.
  *
  *   ask-terminals SOCKET SECONDS [PROGRAM [ARGUMENT]...]     0 = answered, 1 = a sentence on descriptor 2
  *
@@ -12,7 +12,7 @@
  * length in front (four bytes, the lowest first), each printed when it comes, then an empty one, then an answer. How long it takes, and how
  * much it may print, is for the call that this process is.
  *
- * A call of a terminal's tool is this process. It has no library and no memory to make ready, so it takes no longer than a command.
+ * A call of a session's tool is this process. It has no library and no memory to make ready, so it takes no longer than a command.
  *
  * The server stays in this session, so that a sandbox finds it among what its commands have left. It has none of this process's streams.
  *
@@ -63,14 +63,14 @@ __attribute__((noreturn)) static void refuse(const char *why) {
 __attribute__((noreturn)) static void refuseUnreached(void) {
   word folder = length(socketPath);
   while (folder > 0 && socketPath[folder] != '/') folder--;
-  say("Error: the server of the terminals does not answer; end it, or remove ");
+  say("Error: the session server does not answer; end it, or remove ");
   print(ERRORS, socketPath, folder);
-  say(", then open another terminal\n");
+  say(", then open a session again\n");
   end(FAILED);
 }
 
 __attribute__((noreturn)) static void refuseEnded(void) {
-  refuse("the server of the terminals has ended, and all terminals with it; terminal_open starts another");
+  refuse("the session server has ended, and its sessions with it; terminal_open or browser_goto starts another");
 }
 
 static word nowMs(void) {
@@ -137,9 +137,9 @@ __attribute__((noreturn)) static void becomeServer(char **argv, word ready, word
 static struct started forkServer(char **argv) {
   int ready[2], errors[2];
   if (call(sys_pipe2, (word)ready, CLOSE_ON_EXEC, 0, 0) < 0 || call(sys_pipe2, (word)errors, CLOSE_ON_EXEC, 0, 0) < 0)
-    refuse("the server of the terminals did not start: the sandbox has no room for its streams");
+    refuse("the session server did not start: the sandbox has no room for its streams");
   word server = call5(sys_clone, SIGNAL_CHILD, 0, 0, 0, 0);
-  if (server < 0) refuse("the server of the terminals did not start: the sandbox has no room for another process");
+  if (server < 0) refuse("the session server did not start: the sandbox has no room for another process");
   if (server == 0) becomeServer(argv, ready[1], errors[1]);
   call(sys_close, ready[1], 0, 0, 0);
   call(sys_close, errors[1], 0, 0, 0);
@@ -150,7 +150,7 @@ static struct started forkServer(char **argv) {
 __attribute__((noreturn)) static void refuseStart(word server, char *reason, word count) {
   call(sys_kill, server, SIGNAL_KILL, 0, 0);
   while (count > 0 && reason[count - 1] <= ' ') count--;
-  say("Error: the server of the terminals did not start: ");
+  say("Error: the session server did not start: ");
   print(ERRORS, reason, count);
   say("\n");
   end(FAILED);
@@ -233,7 +233,7 @@ static word ask(word socket, word count, word untilMs) {
     if (more == 0) return got;
     sent = count, got += more;
     if (got == 1 && bytes[0] == '~') passPieces(socket), got = 0, untilMs = nowMs() + LAST_WITHIN_MS;
-    if (got > LONGEST) refuse("the answer of the terminal is too long");
+    if (got > LONGEST) refuse("the answer of the session is too long");
   }
 }
 

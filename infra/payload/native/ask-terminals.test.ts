@@ -11,7 +11,7 @@ import { nativeFile } from './compile.ts';
 
 const program = nativeFile('ask-terminals', process.arch);
 const ended =
-  'Error: the server of the terminals has ended, and all terminals with it; terminal_open starts another\n';
+  'Error: the session server has ended, and its sessions with it; terminal_open or browser_goto starts another\n';
 
 let folder: string;
 let socketPath: string;
@@ -70,7 +70,7 @@ it('an answer of the longest length passes, and a longer one is cut off with a s
   const { out, status } = await ask('');
   expect([out.length, status]).toEqual([longestReplyBytes - 1, 0]);
   extra = 1;
-  const reason = 'Error: the answer of the terminal is too long\n';
+  const reason = 'Error: the answer of the session is too long\n';
   expect(await ask('')).toEqual({ out: '', reason, status: 1 });
 });
 
@@ -95,7 +95,7 @@ it('an answer that never ends, however many pieces come, is late', async () => {
   });
   const { reason, status } = await ask('{}', { seconds: 1 });
   expect(reason).toBe(
-    `Error: the server of the terminals does not answer; end it, or remove ${folder}, then open another terminal\n`,
+    `Error: the session server does not answer; end it, or remove ${folder}, then open a session again\n`,
   );
   expect(status).toBe(1);
 });
@@ -181,7 +181,7 @@ it.each([
   [['/bin/sh', '-c', 'while echo more >&2; do :; done; exec sleep 1000'], 'more'],
 ])('a server that does not start is a sentence: %j', async (start, why) => {
   const { reason, status } = await ask('{}', { start });
-  expect(reason.slice(0, 600)).toContain(`Error: the server of the terminals did not start: ${why}`);
+  expect(reason.slice(0, 600)).toContain(`Error: the session server did not start: ${why}`);
   expect([reason.length < 600, status]).toEqual([true, 1]);
 });
 

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import type { BuiltinAction, CallRequest, ExecAction, GradeTurn } from '#src/protocol/sandboxd/wire.ts';
+import { isBrowserTool } from '#src/protocol/sandboxd/browser.ts';
 import { followTool, isTerminalTool } from '#src/protocol/sandboxd/terminals.ts';
 import { memoryFilesHere } from '#src/platform/memory-account.ts';
 import { commandEnv, graderEnv } from '../command/command-env.ts';
@@ -17,7 +18,7 @@ import type { Grounds } from '../grading/as-policy.ts';
 import type { Turns } from '../grading/turns.ts';
 import { folderOf, helperProcess } from '../helper/helper-process.ts';
 import { requireHelper } from '../helper/own-files.ts';
-import { terminalCheck, terminalClient } from '../helper/terminal-process.ts';
+import { browserCheck, sessionClient, terminalCheck } from '../helper/terminal-process.ts';
 import { processUser } from '../users.ts';
 import type { Queries } from '../queries/queries.ts';
 import { keptBytes, type Outputs, type RawAnswer } from './answer.ts';
@@ -156,8 +157,12 @@ async function carryOut(
   const time = { timeoutMs: clock.timeoutMs, ...pausesOf(starvation, clock) };
   const spec = { ...parts, ...time, keepBytes, killAtOnce, exitsLikeShell, live };
   const result = await runCommand(spec, leaders, cancel);
-  return { result: action.kind === 'builtin' ? requireHelper(config, result) : result };
+  return { result: runsOwnProgram(action) ? requireHelper(config, result) : result };
 }
+
+/** `browser_check` runs a program of the image. */
+const runsOwnProgram = (action: ExecAction | BuiltinAction): boolean =>
+  action.kind === 'builtin' && action.tool !== 'browser_check';
 
 /** Made at the first query: most sandboxes never have one. */
 function queriesOf(deps: Deps): () => Promise<Queries> {
@@ -190,7 +195,8 @@ export function execProcess(config: Config, env: NodeJS.ProcessEnv, action: Exec
 function builtinProcess(config: Config, env: NodeJS.ProcessEnv, action: BuiltinAction): ProcessParts {
   const { tool, arguments: values } = action;
   if (tool === 'terminal_check') return terminalCheck(config);
-  if (isTerminalTool(tool) || tool === followTool)
-    return terminalClient(config, commandEnv(env, config.workspace, action.env), action);
+  if (tool === 'browser_check') return browserCheck(config);
+  if (isTerminalTool(tool) || tool === followTool || isBrowserTool(tool))
+    return sessionClient(config, commandEnv(env, config.workspace, action.env), action);
   return { ...helperProcess(config, 'policy', ['tool', tool]), stdin: JSON.stringify(values) };
 }

@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { payloadEntry, payloadNodeArgv } from '#src/protocol/sandboxd/payload-layout.ts';
+import { chromiumPath, isBrowserTool } from '#src/protocol/sandboxd/browser.ts';
 import {
   longestTerminalWaitS,
   showTool,
@@ -17,25 +18,40 @@ type TerminalProcess = Omit<ProcessSpec, 'stdin'> & { readonly stdin: string | u
 const answerGraceS = 20;
 
 /**
- * What asks for a call of a terminal's tool, or follows a terminal: `ask-terminals` of `infra/payload/native`, in a process of the policy's,
- * with the priority, the limits and the streams of a command. An open starts the server if no server listens. Its own environment is the
- * request, and that of a program in a terminal is part of it.
+ * What asks for a call of a session's tool, or follows a terminal: `ask-terminals` of `infra/payload/native`, in a process of the policy's,
+ * with the priority, the limits and the streams of a command. If no server listens it starts one; that of terminals only for an open. Its
+ * own environment is the request, and that of a program in a terminal is part of it.
  */
-export function terminalClient(
+export function sessionClient(
   config: Config,
   env: TerminalRequest['env'],
   { tool, arguments: values }: BuiltinAction,
 ): TerminalProcess {
   const request: TerminalRequest = { tool, arguments: values, env, cwd: config.workspace };
-  const socket = socketPath(config);
-  const server = [...serverArgv(config), socket, nativeProgram(config, 'pty')];
-  const words = [socket, String(waitS(values) + answerGraceS), ...(tool === 'terminal_open' ? server : [])];
+  const [socket, server] = isBrowserTool(tool) ? browserServer(config) : terminalServer(config);
+  const starts = isBrowserTool(tool) || tool === 'terminal_open';
+  const words = [socket, String(waitS(values) + answerGraceS), ...(starts ? server : [])];
   return {
     argv: [nativeProgram(config, 'ask-terminals'), ...words],
     cwd: '/',
     user: processUser(config, 'policy'),
     ...given(request),
   };
+}
+
+/** The path of a server's socket, and the argv that starts the server. */
+type Server = readonly [socket: string, argv: readonly string[]];
+
+/** Memory for 16 terminals with all that they may hold. What a program makes of its screen beyond it ends only the server. */
+function terminalServer(config: Config): Server {
+  const socket = socketPath(config);
+  return [socket, [...serverArgv(config, 'terminals', 96), socket, nativeProgram(config, 'pty')]];
+}
+
+/** Memory for the longest answer of a browser, as text and as objects. */
+function browserServer(config: Config): Server {
+  const socket = `/tmp/.corral-browser-${config.sandbox}/socket`;
+  return [socket, [...serverArgv(config, 'browser', 256), socket]];
 }
 
 /** Of a variable, in the kernel: 128 KiB with its name. */
@@ -77,21 +93,25 @@ export function terminalCheck(config: Config): TerminalProcess {
   return { argv, cwd: '/', env: {}, user: processUser(config, 'policy'), stdin: undefined };
 }
 
+/** Ends with 0 if the image has a Chromium that starts, with all of its libraries. */
+export function browserCheck(config: Config): TerminalProcess {
+  const argv = [chromiumPath, '--version'];
+  return { argv, cwd: '/', env: {}, user: processUser(config, 'policy'), stdin: undefined };
+}
+
 /** `sandbox`: where sandboxes share a /tmp, as in tests. */
 const socketPath = ({ sandbox }: Config): string => `/tmp/.corral-terminals-${sandbox}/socket`;
 
-/** Memory for 16 terminals with all that they may hold. What a program makes of its screen beyond it ends only the server. */
-const serverFlags = [
-  '--no-warnings',
-  '--max-semi-space-size=1',
-  '--max-old-space-size=96',
-  '--v8-pool-size=0',
-];
-
 /** Of the payload, or of the sources that this process runs from. */
-function serverArgv({ payload }: Config): readonly string[] {
-  if (payload !== null)
-    return [...payloadNodeArgv(payload), ...serverFlags, payloadEntry(payload, 'terminals')];
-  const source = fileURLToPath(new URL('../../terminals/main.ts', import.meta.url));
-  return [process.execPath, ...serverFlags, source];
+function serverArgv(
+  { payload }: Config,
+  entry: 'terminals' | 'browser',
+  mebibytes: number,
+): readonly string[] {
+  const flags = [...serverFlags, `--max-old-space-size=${mebibytes}`];
+  if (payload !== null) return [...payloadNodeArgv(payload), ...flags, payloadEntry(payload, entry)];
+  const source = fileURLToPath(new URL(`../../${entry}/main.ts`, import.meta.url));
+  return [process.execPath, ...flags, source];
 }
+
+const serverFlags = ['--no-warnings', '--max-semi-space-size=1', '--v8-pool-size=0'];

@@ -31,6 +31,7 @@ import {
   type StreamOffsets,
   type WireOwner,
 } from '#src/protocol/sandboxd/wire.ts';
+import { browserTools } from '#src/protocol/sandboxd/browser.ts';
 import { terminalTools } from '#src/protocol/sandboxd/terminals.ts';
 import { WireError } from '../wire-error.ts';
 import * as shape from './shape.ts';
@@ -51,6 +52,8 @@ const builtins = [
   ...terminalTools,
   'terminal_check',
   'terminal_follow',
+  ...browserTools,
+  'browser_check',
 ] as const satisfies readonly BuiltinName[];
 
 /** The bodies and queries of `wire.ts`, from JSON to types. Each throws `invalid_request` and names the field. */

@@ -35,3 +35,14 @@ test('devices are new, of the policy’s sandbox and of the grader’s', () => {
   expect(isNewToPreviousRelease({ ...environment, template })).toBe(true);
   expect(isNewToPreviousRelease({ ...environment, graderTemplate: template })).toBe(true);
 });
+
+test('a browser is new', () => {
+  const tool = {
+    name: 'browser_read',
+    description: '',
+    parameters: {},
+    timeoutMs: 1_000,
+    run: { kind: 'builtin', tool: 'browser_read' },
+  } as const;
+  expect(isNewToPreviousRelease({ ...fakeEnvironment(), tools: { browser_read: tool } })).toBe(true);
+});

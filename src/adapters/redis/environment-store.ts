@@ -1,4 +1,4 @@
-import type { Environment, Image } from '#src/model/environment.ts';
+import { type Environment, hasSessions, type Image } from '#src/model/environment.ts';
 import type { Grader } from '#src/model/grader.ts';
 import { gradersIn } from '#src/model/grader-leaves.ts';
 import { environmentVersion, templateDigest, type TemplateDigest } from '#src/model/ids.ts';
@@ -135,12 +135,13 @@ function tagsIn(json: string | null): readonly (readonly [string, Named])[] {
 }
 
 /**
- * Whether it has devices, a guarded judge, or the lowest score of several graders. Processes of the previous release do not know these: they
+ * Whether it has devices, a browser, a guarded judge, or the lowest score of several graders. Processes of the previous release do not know these: they
  * would believe a judge whose canaries prove it wrong. So it is published where they do not look, and they do not find it.
  */
-export function isNewToPreviousRelease({ template, graderTemplate, grader }: Environment): boolean {
+export function isNewToPreviousRelease(environment: Environment): boolean {
+  const { template, graderTemplate, grader } = environment;
   const hasDevices = [template, graderTemplate].some((each) => each?.devices !== undefined);
-  return hasDevices || gradersIn(grader).some(isNewGrader);
+  return hasDevices || hasSessions(environment, 'browser') || gradersIn(grader).some(isNewGrader);
 }
 
 const isNewGrader = (grader: Grader): boolean =>

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { checkArguments } from '#src/tools/arguments.ts';
-import { actionOf, terminalChecks } from '#src/tools/action.ts';
+import { actionOf, sessionChecks } from '#src/tools/action.ts';
 import { environmentFolder, mistakesOf } from '#test/support/environment-folder.ts';
 import { loadEnvironments } from '../load-environments.ts';
 
@@ -49,7 +49,7 @@ describe('sessions: [terminal]', () => {
     const without = await loaded('tools: { shell: { builtin: shell } }');
     const withSessions = await loaded('sessions: [terminal]');
     const check = { kind: 'builtin', tool: 'terminal_check', arguments: {} };
-    expect([without, withSessions].map(terminalChecks)).toEqual([[], [check]]);
+    expect([without, withSessions].map(sessionChecks)).toEqual([[], [check]]);
   });
 
   test('the version of an environment without it is what it was before sessions existed', async () => {
@@ -58,7 +58,11 @@ describe('sessions: [terminal]', () => {
   });
 
   test.each([
-    ['sessions: [browser]', 'browser sessions do not exist in this version'],
+    ['sessions: [shell]', 'terminal or browser'],
+    [
+      'sessions: [browser]\ntools: { browser_read: { builtin: shell } }',
+      'is a tool of sessions: [browser]; name it otherwise',
+    ],
     ['sessions: []', 'sessions'],
     ['sessions: [terminal, terminal]', 'sessions'],
     [
@@ -68,5 +72,28 @@ describe('sessions: [terminal]', () => {
     ['limits: { tool_calls: 3 }', 'is missing: only where the trainer grades by itself'],
   ])('%s is a mistake with its reason', async (more, reason) => {
     expect(JSON.stringify(await mistakes(more))).toContain(reason);
+  });
+});
+
+describe('sessions: [browser]', () => {
+  const names = ['browser_goto', 'browser_click', 'browser_type', 'browser_read', 'browser_screenshot'];
+
+  test('gives five tools, alone or after those of terminals, and a check of the image for each', async () => {
+    const alone = await loaded('sessions: [browser]');
+    expect(Object.keys(alone.tools)).toEqual(names);
+    expect(sessionChecks(alone).map(({ tool }) => tool)).toEqual(['browser_check']);
+    const both = await loaded('sessions: [terminal, browser]');
+    expect(Object.keys(both.tools).slice(-names.length)).toEqual(names);
+    expect(sessionChecks(both).map(({ tool }) => tool)).toEqual(['terminal_check', 'browser_check']);
+  });
+
+  test('elements are named by role, and the browser has the exposed fields of the row as variables', async () => {
+    const { browser_click: click } = (await loaded('sessions: [browser]')).tools;
+    if (click === undefined) throw new Error('there is no such tool');
+    expect(checkArguments(click, { name: 'Save' })).toMatchObject({ ok: false });
+    expect(actionOf(click, { role: 'button', name: 'Save' }, { repo: 'corral' })).toMatchObject({
+      tool: 'browser_click',
+      env: { CORRAL_ITEM_REPO: 'corral' },
+    });
   });
 });

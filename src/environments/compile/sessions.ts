@@ -1,4 +1,5 @@
-import type { JsonSchema, TerminalTool, Tool } from '#src/model/environment.ts';
+import type { BrowserTool, JsonSchema, TerminalTool, Tool } from '#src/model/environment.ts';
+import { browserTools } from '#src/protocol/sandboxd/browser.ts';
 import {
   longestTerminalWaitS,
   mostScrollbackLines,
@@ -8,6 +9,8 @@ import {
 } from '#src/protocol/sandboxd/terminals.ts';
 import type { Report } from '../mistakes.ts';
 import type { EnvironmentYaml } from '../schema/environment.ts';
+import { browserDefinitions } from './browser-tools.ts';
+import { objectSchema } from './object-schema.ts';
 
 /** Time for the longest wait, and for what a busy machine adds. */
 const timeoutMs = 120_000;
@@ -17,22 +20,18 @@ export function compileSessions(
   { sessions = [], tools = {} }: EnvironmentYaml,
   report: Report,
 ): Readonly<Record<string, Tool>> {
-  if (sessions.length === 0) return {};
-  const taken = terminalTools.find((name) => Object.hasOwn(tools, name));
-  if (taken !== undefined) report(['tools', taken], 'is a tool of sessions: [terminal]; name it otherwise');
-  return Object.fromEntries(terminalTools.map((name) => [name, terminalTool(name)]));
+  const given = sessions.flatMap((kind) => toolsOf[kind].map((name) => ({ kind, name })));
+  const taken = given.find(({ name }) => Object.hasOwn(tools, name));
+  if (taken !== undefined)
+    report(['tools', taken.name], `is a tool of sessions: [${taken.kind}]; name it otherwise`);
+  return Object.fromEntries(given.map(({ name }) => [name, sessionTool(name)]));
 }
 
-function terminalTool(name: TerminalTool): Tool {
+const toolsOf = { terminal: terminalTools, browser: browserTools } as const;
+
+function sessionTool(name: TerminalTool | BrowserTool): Tool {
   return { name, ...definitions[name], timeoutMs, run: { kind: 'builtin', tool: name } };
 }
-
-const object = (properties: JsonSchema, required: readonly string[]): JsonSchema => ({
-  type: 'object',
-  properties,
-  required,
-  additionalProperties: false,
-});
 
 const terminal = { type: 'integer', minimum: 1, description: 'The number of the terminal.' };
 
@@ -60,12 +59,13 @@ const side = (what: 'rows' | 'columns'): JsonSchema => ({
   description: `${what === 'rows' ? 'Lines' : 'Columns'} of the screen; ${terminalSize[what].usual} if left out.`,
 });
 
-const definitions: Readonly<Record<TerminalTool, Pick<Tool, 'description' | 'parameters'>>> = {
+const definitions: Readonly<Record<TerminalTool | BrowserTool, Pick<Tool, 'description' | 'parameters'>>> = {
+  ...browserDefinitions,
   terminal_open: {
     description:
       'Opens a terminal that stays open between calls, and returns its number and its screen. It runs a shell, or `command`. ' +
       'Several can be open at the same time.',
-    parameters: object(
+    parameters: objectSchema(
       {
         command: { type: 'string', minLength: 1, description: 'What to run in place of a shell.' },
         cwd: { type: 'string', description: 'Its folder, absolute or relative to the workspace.' },
@@ -79,7 +79,7 @@ const definitions: Readonly<Record<TerminalTool, Pick<Tool, 'description' | 'par
   terminal_send: {
     description:
       'Types into a terminal, first `text` and then `keys`, waits, and returns the screen. A command line needs the key Enter at its end.',
-    parameters: object(
+    parameters: objectSchema(
       {
         terminal,
         text: { type: 'string', maxLength: 65_536, description: 'Text to type as it is.' },
@@ -97,7 +97,7 @@ const definitions: Readonly<Record<TerminalTool, Pick<Tool, 'description' | 'par
   terminal_read: {
     description:
       'Waits, and returns the screen of a terminal, with lines that have scrolled off if asked for.',
-    parameters: object(
+    parameters: objectSchema(
       {
         terminal,
         scrollback: {
@@ -113,6 +113,6 @@ const definitions: Readonly<Record<TerminalTool, Pick<Tool, 'description' | 'par
   },
   terminal_close: {
     description: 'Closes a terminal. The programs in it are hung up.',
-    parameters: object({ terminal }, ['terminal']),
+    parameters: objectSchema({ terminal }, ['terminal']),
   },
 };

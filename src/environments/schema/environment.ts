@@ -112,9 +112,8 @@ export type BuiltinToolName = Static<typeof Builtin>;
 export type IndexYaml = Static<typeof Index>;
 export type ToolYaml = Static<typeof ToolSchema>;
 
-/** `browser` is not built yet: a file that asks for it is refused by name. */
-const SessionSchema = Type.Literal('terminal', {
-  description: 'terminal; browser sessions do not exist in this version',
+const SessionSchema = Type.Union([Type.Literal('terminal'), Type.Literal('browser')], {
+  description: 'terminal or browser',
 });
 
 const PathText = Type.String({ minLength: 1 });
@@ -182,7 +181,7 @@ export const EnvironmentSchema = strict(
         description: 'tools by name: {shell: {builtin: shell}}',
       }),
     ),
-    sessions: Type.Optional(Type.Array(SessionSchema, { minItems: 1, maxItems: 1 })),
+    sessions: Type.Optional(Type.Array(SessionSchema, { minItems: 1, uniqueItems: true })),
     limits: Type.Optional(Limits),
     grader: Type.Unsafe<WholeGraderYaml>(WholeGraderSchema),
     unseen_calls: Type.Optional(

@@ -4,8 +4,8 @@
  *
  *   lib/ld.so      the ELF loader and, beside it, every library that Node needs
  *   node           the Node binary
- *   sandboxd/      the bundled JavaScript of sandboxd, of its helper and of the server of terminals; `enter`, through which it starts
- *                  every program; `pty`, which gives a program a terminal; `ask-terminals`, which asks for what is in one; `reader` and `try-limits`, which sandboxd asks;
+ *   sandboxd/      the bundled JavaScript of sandboxd, of its helper and of the servers of sessions; `enter`, through which it starts
+ *                  every program; `pty`, which gives a program a terminal; `ask-terminals`, which asks a server of sessions; `reader` and `try-limits`, which sandboxd asks;
  *                  `mount-root`, `own-network` and `limit-sockets`, with which one machine's node starts a whole sandbox; `daemon`,
  *                  another name of the Node binary
  *
@@ -30,8 +30,8 @@ export const payloadLayout = {
   daemon: 'sandboxd/daemon',
 } as const;
 
-/** sandboxd itself, the helper that it starts for one request, and the server of a sandbox's terminals. */
-export type PayloadEntry = 'main' | 'helper' | 'terminals';
+/** sandboxd itself, the helper that it starts for one request, and the servers of a sandbox's terminals and of its browser. */
+export type PayloadEntry = 'main' | 'helper' | 'terminals' | 'browser';
 
 /**
  * All that is Corral's in a sandbox, where no installer's `chown -R`, `rm -rf` or `tar` goes: they name folders such as `/opt` and `/run`,
@@ -61,7 +61,7 @@ export const payloadEntry = (mountPoint: string, entry: PayloadEntry): string =>
 /**
  * The programs with sources in `infra/payload/native`: `enter` starts all others, `reader` reads the policy's files, `mount-root` mounts
  * a sandbox's root, `own-network` gives it its network, `limit-sockets` limits how many sockets it has, `try-limits` tells which limits
- * that it shares with others are used up, `pty` runs a program in a terminal, and `ask-terminals` asks the server of terminals.
+ * that it shares with others are used up, `pty` runs a program in a terminal, and `ask-terminals` asks a server of sessions.
  */
 export const nativePrograms = [
   'enter',

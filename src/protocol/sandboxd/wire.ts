@@ -1,3 +1,4 @@
+import type { BrowserTool } from './browser.ts';
 import type { TerminalTool } from './terminals.ts';
 import type { MirrorCounts, MirrorDoubt } from './mirror-tally.ts';
 
@@ -294,7 +295,10 @@ export type ExecAction = {
   readonly openStdin?: true;
 };
 
-/** `terminal_check` ends with 0 if a terminal can be opened, and `terminal_follow` prints what a terminal prints. Neither is a tool of a model. */
+/**
+ * `terminal_check` and `browser_check` end with 0 if a terminal can be opened, and if there is a browser; `terminal_follow` prints what a
+ * terminal prints. None of them is a tool of a model.
+ */
 export type BuiltinName =
   | 'read_file'
   | 'write_file'
@@ -302,17 +306,19 @@ export type BuiltinName =
   | 'search'
   | TerminalTool
   | 'terminal_check'
-  | 'terminal_follow';
+  | 'terminal_follow'
+  | BrowserTool
+  | 'browser_check';
 
 /**
- * A sandboxd of before does not know the tools for terminals and answers 400. So `terminal_check` is first said in the environment's setup,
+ * A sandboxd of before does not know the tools of sessions and answers 400. So their checks are first said in the environment's setup,
  * before anything has run.
  */
 export type BuiltinAction = {
   readonly kind: 'builtin';
   readonly tool: BuiltinName;
   readonly arguments: Readonly<Record<string, string | number | boolean>>;
-  /** Added to the environment of a program that a terminal is opened for. */
+  /** Added to the environment of a program that a terminal is opened for, and to that of the browser. */
   readonly env?: Readonly<Record<string, string>>;
 };
 

@@ -80,7 +80,7 @@ it('a killed server is a text, and the next open starts another', async () => {
   await calls.open({ command: 'sleep 1000', timeout_s: 1 });
   const waiting = calls.read(1, { wait_for: 'never', timeout_s });
   await expect.poll(() => calls.shell('pkill -KILL corral-terminal; pgrep -c sleep || :')).toBe('0\n');
-  expect(await waiting).toMatch(/^Error: (?:the server of the terminals has ended|no terminal is open)/);
+  expect(await waiting).toMatch(/^Error: (?:the session server has ended|no terminal is open)/);
   expect(await calls.read(1)).toBe('Error: no terminal is open; terminal_open opens one\n');
   expect(await calls.open({ command: 'echo again', wait_for: 'again', timeout_s })).toContain('[terminal 1');
 });
@@ -109,7 +109,7 @@ it('an operator sees the newest screen at once, and starts nothing if no termina
 it('a stopped server costs an operator a wait, and nothing else', async () => {
   await calls.open({ command: 'sleep 1000', timeout_s: 1 });
   await calls.shell('pkill -STOP corral-terminal');
-  expect(await reasonOf()).toMatch(/^Error: the server of the terminals does not answer/);
+  expect(await reasonOf()).toMatch(/^Error: the session server does not answer/);
   await calls.shell('pkill -KILL corral-terminal');
 });
 
@@ -117,7 +117,7 @@ it('a stopped server costs a call its wait, and is a text', async () => {
   await calls.open({ command: 'sleep 1000', timeout_s: 1 });
   await calls.shell('pkill -STOP corral-terminal');
   expect(await calls.read(1, { timeout_s: 1 })).toMatch(
-    /^Error: the server of the terminals does not answer; end it, or remove/,
+    /^Error: the session server does not answer; end it, or remove/,
   );
   await calls.shell('pkill -KILL corral-terminal');
 });
@@ -133,7 +133,7 @@ it('a forged server that feeds without end is cut, and one whose socket is taken
     'while True: peer.send(b"+" + b"x" * 65536)',
   ].join('\n');
   await calls.shell(`python3 - <<'END' >/dev/null 2>&1\n${forged}\nEND`);
-  expect(await calls.read(1)).toBe('Error: the answer of the terminal is too long\n');
+  expect(await calls.read(1)).toBe('Error: the answer of the session is too long\n');
   await expect.poll(() => calls.shell('pgrep -c corral-terminal || :'), { timeout: 30_000 }).toBe('0\n');
 });
 
@@ -152,7 +152,7 @@ it('a thousand sessions end at sixteen, and what is no request is not answered',
     'print([ask(text) for text in (b"", b"{", b"[]", b"\\xff" * 100000)])',
   ].join('\n');
   const said = await calls.shell(`python3 - <<'END'\n${many}\nEND`);
-  expect(said).toBe("15 985\n[b'', b'', b'-this is no request of a terminal', b'']\n");
+  expect(said).toBe("15 985\n[b'', b'', b'-this is no request of a session', b'']\n");
   expect(await calls.shell('pgrep -c sleep')).toBe('16\n');
   expect(await calls.open()).toBe('Error: 16 terminals are open, which is the limit; close one first\n');
   expect(await calls.close(1)).toBe('[terminal 1 is closed]\n');
