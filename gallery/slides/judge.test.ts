@@ -53,7 +53,7 @@ test.each([
   ],
   [
     'a list of the main words',
-    slideOf(['RetryAgent fail request tried again most retries reach timeoutFactor']),
+    slideOf(['RetryAgent fail request tried retries reach timeoutFactor']),
   ],
   ['a low contrast', slideOf(sentences, { contrast: 2.9 })],
   ['half of the ink', slideOf(sentences, { seen: 0.5 })],
