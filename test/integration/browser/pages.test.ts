@@ -110,3 +110,27 @@ test('a killed server takes its browser along, and the next call starts another'
   expect(await calls.tool('browser_read')).toBe('Error: no page is open; browser_goto opens one\n');
   expect(await goto()).toContain('[page "Shop"');
 });
+
+test('a forged server that feeds without end is cut', async () => {
+  await goto();
+  const forged = [
+    'import glob, os, socket, sys',
+    'path = glob.glob("/tmp/.corral-browser-*/socket")[0]',
+    'os.remove(path); server = socket.socket(socket.AF_UNIX); server.bind(path); server.listen()',
+    'if os.fork(): sys.exit()',
+    'peer = server.accept()[0]',
+    'while True: peer.send(b"+" + b"x" * 65536)',
+  ].join('\n');
+  await calls.shell(`python3 - <<'END' >/dev/null 2>&1\n${forged}\nEND`);
+  expect(await calls.tool('browser_read')).toBe('Error: the answer of the session is too long\n');
+  await calls.shell('rm /tmp/.corral-browser-*/socket');
+});
+
+test('a browser that is stopped is ended after a while, and the next goto starts another', async () => {
+  await goto();
+  await calls.shell('pkill -STOP chromium');
+  expect(await calls.tool('browser_read', { timeout_s })).toContain(
+    'Error: the browser did not answer and was ended',
+  );
+  expect(await goto()).toContain('[page "Shop"');
+});
