@@ -1,10 +1,11 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, onTestFinished } from 'vitest';
 import { callId } from '#src/model/ids.ts';
 import { LinkError } from '#src/ports/sandbox-link.ts';
 import type { CallRequest } from '#src/protocol/sandboxd/wire.ts';
-import { aBind, startSandboxd, type TestSandboxd } from '#test/support/sandboxd.ts';
+import { sharedPayload } from '#test/support/fleet-folders.ts';
+import { aBind, startSandboxd, startSandboxdInBwrap, type TestSandboxd } from '#test/support/sandboxd.ts';
 
 const { signal } = new AbortController();
 
@@ -56,4 +57,16 @@ it.each([
   takeAway(folder, file);
   await expect(ask('/')).rejects.toThrow(LinkError);
   expect(await ended).toEqual([1, null]);
+});
+
+it('an image without Chromium is an answer to its check, and the sandbox lives on', async () => {
+  const { link, target, stop } = await startSandboxdInBwrap(sharedPayload, {});
+  onTestFinished(stop);
+  await link.bind(target, aBind(), signal);
+  const check = { ...aTool(''), action: { kind: 'builtin', tool: 'browser_check', arguments: {} } } as const;
+  const asked = [callId('check 1'), callId('check 2')];
+  for (const id of asked) {
+    const answer = await link.call(target, id, check, 10_000, signal);
+    expect(answer).toMatchObject({ ending: { kind: 'not_started', errno: 'ENOENT' } });
+  }
 });
