@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { ConsoleRolloutAnswer, CopyLine } from '#src/protocol/console/rollout.ts';
 import { useLive } from '../ui/api.ts';
+import { listFields } from '../ui/item-fields.ts';
 import { useKeys } from '../ui/keys.ts';
 import { Card, Missing, Reading, Trouble } from '../ui/parts.tsx';
 import { addressOfRollout, addressOfTwo, apiOf, isSameRollout } from '../ui/rollout-address.ts';
@@ -251,10 +252,33 @@ function WhyCard({
           </details>
         )}
       </Card>
-      <Card title="Item" aside="its reference is for the grader only">
-        <Text text={why.item} />
-      </Card>
+      <Item why={why} />
     </>
+  );
+}
+
+/** A field that a grader compares with is not for the policy. A row that the log has not whole is shown as it is. */
+function Item({ why }: { readonly why: NonNullable<ConsoleRolloutAnswer['why']> }) {
+  const fields = listFields(why);
+  return (
+    <Card title="Item">
+      {fields === null ? (
+        <Text text={why.item} />
+      ) : (
+        <dl>
+          {fields.map(({ name, text, isReference }) => (
+            <div key={name}>
+              <dt>
+                <code>{name}</code> {isReference && <span class="pill">only the grader</span>}
+              </dt>
+              <dd>
+                <Text text={text} />
+              </dd>
+            </div>
+          ))}
+        </dl>
+      )}
+    </Card>
   );
 }
 

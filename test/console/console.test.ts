@@ -42,6 +42,13 @@ test('a rollout tells its reward, its group, the reasons, and that an output is 
   const text = await page.locator('main').innerText();
   for (const words of ['against its group', 'nothing was taken off', 'without a kept output', 'retry-jitter'])
     expect(text).toContain(words);
+  // The row's fields, and which of them the policy must not know.
+  const item = page
+    .locator('section')
+    .filter({ has: page.getByRole('heading', { name: 'Item', exact: true }) });
+  expect(await item.locator('dt').filter({ hasText: 'only the grader' }).allInnerTexts()).toEqual([
+    'files only the grader',
+  ]);
 });
 
 test('a rollout and itself have no place where they part', async () => {

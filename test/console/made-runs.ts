@@ -83,7 +83,7 @@ function verdictOf(
       : {
           why: {
             itemId: made.item,
-            item: JSON.stringify({ id: made.item, request: text }),
+            item: JSON.stringify({ id: made.item, request: text, files: ['src/retry.ts', 'src/random.ts'] }),
             answer: { 'output_json.files': made.text ?? JSON.stringify([text, 'src/wait.ts']) },
             reference: { 'item.files': JSON.stringify(['src/retry.ts', 'src/random.ts']) },
             parts: [

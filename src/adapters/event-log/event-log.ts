@@ -1,12 +1,11 @@
 import { write } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { visibleLine } from '#src/model/visible-text.ts';
 import type { Clock } from '#src/ports/clock.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
 import type { Log } from '#src/ports/log.ts';
 import type { Random } from '#src/ports/random.ts';
-import { type BatchWriter, gather } from './gather.ts';
+import { type BatchWriter, encodeLine, gather } from './gather.ts';
 import { createFolderWriter } from './log-folder.ts';
 import { filesOf, followFile } from './follow-file.ts';
 import { searchFolder } from './read-events.ts';
@@ -49,7 +48,7 @@ export function createEventLog(given: EventLogOptions): EventLog {
   const places = writers.map((writer) => gather(writer, { clock, log, maxBufferedBytes, onDropped }));
   return {
     append: (event) => {
-      const line = `${visibleLine(JSON.stringify(event))}\n`;
+      const line = encodeLine(JSON.stringify(event));
       const what = 'key' in event ? event.key : event.kind;
       for (const place of places) place.add(line, what);
     },
@@ -79,8 +78,8 @@ const fullPauseMs = 20;
 export function createStdoutWriter(): BatchWriter {
   return {
     place: 'standard output',
-    write: async (text) => {
-      let rest = Buffer.from(text);
+    write: async (bytes) => {
+      let rest = bytes;
       while (rest.length > 0) rest = rest.subarray(await writeSome(rest));
     },
   };

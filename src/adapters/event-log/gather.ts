@@ -1,3 +1,4 @@
+import { visibleLine } from '#src/model/visible-text.ts';
 import type { Clock } from '#src/ports/clock.ts';
 import type { Log } from '#src/ports/log.ts';
 
@@ -5,14 +6,17 @@ import type { Log } from '#src/ports/log.ts';
 export type BatchWriter = {
   /** For whoever has to fix it. */
   readonly place: string;
-  readonly write: (text: string) => Promise<void>;
+  readonly write: (bytes: Buffer) => Promise<void>;
 };
 
 export type Gathered = {
   /** `what` says of a line that is dropped what it was about. */
-  add(line: string, what: string): void;
+  add(line: Buffer, what: string): void;
   flush(): Promise<void>;
 };
+
+/** Each line is encoded once, for every place that it goes to. */
+export const encodeLine = (text: string): Buffer => Buffer.from(`${visibleLine(text)}\n`);
 
 /** Lines are gathered this long between two writes: a crash may lose as much, and Redis still has it then. */
 const gatherMs = 100;
@@ -35,9 +39,9 @@ export function gather(
 
   const writeAll = async (): Promise<void> => {
     while (!buffer.empty) {
-      const text = buffer.take();
-      await write(text).catch((error: unknown) => {
-        onDropped(linesIn(text));
+      const lines = buffer.take();
+      await write(joined(lines)).catch((error: unknown) => {
+        onDropped(lines.length);
         log.error('events could not be written', { place, error: String(error) });
       });
       await clock.sleep(gatherMs, hurry.signal);
@@ -68,12 +72,15 @@ type GatherOptions = {
   readonly onDropped?: ((lines: number) => void) | undefined;
 };
 
-const linesIn = (text: string): number => text.split('\n').length - 1;
+const joined = (lines: readonly Buffer[]): Buffer => {
+  const [only, ...others] = lines;
+  return only !== undefined && others.length === 0 ? only : Buffer.concat(lines);
+};
 
 /** Lines that wait for the disk, at most `maxBytes` of them. */
 class LineBuffer {
   readonly #maxBytes: number;
-  #lines: string[] = [];
+  #lines: Buffer[] = [];
   #bytes = 0;
 
   constructor(maxBytes: number) {
@@ -85,19 +92,17 @@ class LineBuffer {
   }
 
   /** Whether there was room for it. */
-  add(line: string): boolean {
-    const bytes = Buffer.byteLength(line);
-    if (this.#bytes + bytes > this.#maxBytes) return false;
+  add(line: Buffer): boolean {
+    if (this.#bytes + line.length > this.#maxBytes) return false;
     this.#lines.push(line);
-    this.#bytes += bytes;
+    this.#bytes += line.length;
     return true;
   }
 
-  /** Takes everything out as one text. */
-  take(): string {
-    const text = this.#lines.join('');
+  take(): readonly Buffer[] {
+    const lines = this.#lines;
     this.#lines = [];
     this.#bytes = 0;
-    return text;
+    return lines;
   }
 }

@@ -6,7 +6,6 @@ import { Compile } from 'typebox/compile';
 import type { Json } from '#src/model/grader.ts';
 import type { Outcome } from '#src/model/outcome.ts';
 import { type Owner, ownerOf, type RolloutKey } from '#src/model/rollout.ts';
-import { visibleLine } from '#src/model/visible-text.ts';
 import {
   type KeepCallText,
   type KeepRollout,
@@ -15,7 +14,7 @@ import {
 } from '#src/ports/kept-rollouts.ts';
 import { parseJson, splitLines } from './event-lines.ts';
 import type { EventLogOptions } from './event-log.ts';
-import { gather, type Gathered } from './gather.ts';
+import { encodeLine, gather, type Gathered } from './gather.ts';
 import { bytesIn, createFolderWriter, makeRoom, parseFileName } from './log-folder.ts';
 
 /** Below the event log's folder: whoever searches that does not come here, of this version or of another. */
@@ -36,7 +35,7 @@ type KeptLogOptions = Omit<EventLogOptions, 'folder' | 'stdout' | 'maxFileBytes'
   /** Of the event log; null: nothing is kept there. */
   readonly folder: string | null;
   /** Gets every line with its newline, too; default: it is kept in the folder alone. */
-  readonly also?: (line: string, key: RolloutKey) => void;
+  readonly also?: (line: Buffer, key: RolloutKey) => void;
 };
 
 /** Earlier releases wrote call texts between graded rollouts, in the same files. */
@@ -55,7 +54,7 @@ export function createKeptLog(given: KeptLogOptions): {
   const { folder, also = () => undefined } = given;
   const files = folder === null ? null : filesIn(folder, given);
   const add = (to: Gathered | undefined, text: string, key: RolloutKey): void => {
-    const line = `${visibleLine(text)}\n`;
+    const line = encodeLine(text);
     to?.add(line, key);
     also(line, key);
   };

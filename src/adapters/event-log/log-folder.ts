@@ -39,14 +39,13 @@ export function createFolderWriter(options: FolderWriterOptions): BatchWriter {
     await (options.makeRoom ?? (() => makeRoom(options)))();
   };
 
-  const write = async (text: string): Promise<void> => {
+  const write = async (bytes: Buffer): Promise<void> => {
     const first = { day: dayOf(clock.nowMs()), writer, number: 1 };
     const next = file === null ? first : nextFile(file, writtenBytes, clock.nowMs(), options.maxFileBytes);
     if (next !== file) await turnTo(next);
-    await appendDurably(join(folder, fileName(next)), text);
-    const bytes = Buffer.byteLength(text);
-    writtenBytes += bytes;
-    options.onWritten?.(bytes);
+    await appendDurably(join(folder, fileName(next)), bytes);
+    writtenBytes += bytes.length;
+    options.onWritten?.(bytes.length);
   };
   return { place: folder, write };
 }
@@ -92,10 +91,10 @@ const keptFile = (folder: string, name: string): Promise<KeptFile | null> =>
   );
 
 /** Appends and waits until the disk has it. */
-async function appendDurably(path: string, text: string): Promise<void> {
+async function appendDurably(path: string, bytes: Buffer): Promise<void> {
   const handle = await open(path, 'a', 0o600);
   try {
-    await handle.appendFile(text);
+    await handle.appendFile(bytes);
     await handle.datasync();
   } finally {
     await handle.close();

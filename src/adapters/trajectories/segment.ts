@@ -5,7 +5,7 @@ import { Compile } from 'typebox/compile';
 import type { RolloutKey } from '#src/model/rollout.ts';
 
 /** Lines by rollout: what one segment is made of. */
-export type Rollouts = ReadonlyMap<RolloutKey, readonly string[]>;
+export type Rollouts = ReadonlyMap<RolloutKey, readonly Buffer[]>;
 
 const Member = Type.Object({ key: Type.String(), at: Type.Integer(), bytes: Type.Integer() });
 export type Member = Static<typeof Member>;
@@ -15,6 +15,8 @@ const pack = promisify(gzip);
 const unpack = promisify(gunzip);
 /** The usual 6 takes two thirds more of the processor, for 4 % fewer bytes. */
 const level = 4;
+/** Of a rollout of 40 calls, packed: most come out in one piece, and each piece is a turn of the event loop. */
+const chunkSize = 64 * 1024;
 /** A segment holds 16 MiB, and the last line that came to it may be as long again. */
 const mostUnpackedBytes = 128 * 1024 * 1024;
 
@@ -26,7 +28,7 @@ export async function packSegment(
   const index: Member[] = [];
   let at = 0;
   for (const [key, lines] of rollouts) {
-    const packed = await pack(lines.join(''), { level });
+    const packed = await pack(Buffer.concat(lines), { level, chunkSize });
     members.push(packed);
     index.push({ key, at, bytes: packed.length });
     at += packed.length;

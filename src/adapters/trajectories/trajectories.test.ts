@@ -48,7 +48,8 @@ function newLog(into = store, changes: Changes = {}) {
     onWritten: (bytes) => void (counted.written += bytes),
     ...changes,
   });
-  const add = (key: ReturnType<typeof keyOf>, text: string) => trajectories.add(lineOf(key, text), key);
+  const add = (key: ReturnType<typeof keyOf>, text: string) =>
+    trajectories.add(Buffer.from(lineOf(key, text)), key);
   return { ...trajectories, add, counted, log };
 }
 

@@ -5,7 +5,7 @@ import type { ObjectStore } from '#src/ports/object-store.ts';
 import type { Random } from '#src/ports/random.ts';
 import { retrying } from '#src/waiting/retries.ts';
 import { retryPolicies } from '#src/waiting/retry-policies.ts';
-import { packSegment } from './segment.ts';
+import { packSegment, type Rollouts } from './segment.ts';
 import { indexOf, runFolder, segmentName } from './segment-names.ts';
 
 export type TrajectoryLogOptions = {
@@ -29,7 +29,7 @@ export type TrajectoryLogOptions = {
 
 export type TrajectoryLog = {
   /** Never waits, and never throws: a line without room is counted and lost. */
-  readonly add: (line: string, key: RolloutKey) => void;
+  readonly add: (line: Buffer, key: RolloutKey) => void;
   /** Resolves when everything that was added is stored, or lost. */
   flush(): Promise<void>;
 };
@@ -71,7 +71,7 @@ export function createTrajectoryLog(given: TrajectoryLogOptions): TrajectoryLog 
 
   return {
     add: (line, key) => {
-      const bytes = Buffer.byteLength(line);
+      const bytes = line.length;
       if (allBytes + bytes > maxBufferedBytes) {
         onDropped(1);
         if (!isFull)
@@ -98,11 +98,11 @@ export function createTrajectoryLog(given: TrajectoryLogOptions): TrajectoryLog 
   };
 }
 
-type OpenRuns = Map<string, Map<RolloutKey, string[]>>;
+type OpenRuns = Map<string, Map<RolloutKey, Buffer[]>>;
 
-function addTo(open: OpenRuns, line: string, key: RolloutKey): void {
+function addTo(open: OpenRuns, line: Buffer, key: RolloutKey): void {
   const folder = runFolder(ownerOf(key));
-  const rollouts = open.get(folder) ?? new Map<RolloutKey, string[]>();
+  const rollouts = open.get(folder) ?? new Map<RolloutKey, Buffer[]>();
   open.set(folder, rollouts);
   const lines = rollouts.get(key) ?? [];
   rollouts.set(key, lines);
@@ -114,7 +114,7 @@ function createSegments(given: TrajectoryLogOptions) {
   const { store, clock, random, log, giveUp, onDropped, onWritten } = given;
   const writer = `gateway-${random.text(writerLength)}`;
   let number = 0;
-  return async (folder: string, rollouts: ReadonlyMap<RolloutKey, readonly string[]>): Promise<void> => {
+  return async (folder: string, rollouts: Rollouts): Promise<void> => {
     number += 1;
     const name = segmentName(folder, clock.nowMs(), writer, number);
     try {
