@@ -51,10 +51,7 @@ test.each([
     'words in the order of the alphabet',
     slideOf(sentences.map((each) => each.split(' ').toSorted().join(' '))),
   ],
-  [
-    'a list of the main words',
-    slideOf(['RetryAgent fail request tried retries reach timeoutFactor']),
-  ],
+  ['a list of the main words', slideOf(['RetryAgent fail request tried retries reach timeoutFactor'])],
   ['a low contrast', slideOf(sentences, { contrast: 2.9 })],
   ['half of the ink', slideOf(sentences, { seen: 0.5 })],
   ['small letters', slideOf(sentences, { size: 11 })],
