@@ -2,7 +2,7 @@ import { nextStep } from '../calls/next-step.ts';
 import { type ObtainDeps, obtainSandbox } from '../claiming/obtain-sandbox.ts';
 import { targetOf } from '../claiming/target.ts';
 import type { Wakes } from '../claiming/waiting-room.ts';
-import { asFailure, type Evidence, type Failure, sandboxdUnreachable } from '../failure/failure.ts';
+import { asFailure, Barred, type Evidence, Failure, sandboxdUnreachable } from '../failure/failure.ts';
 import type { GradeStore } from '../ports/fleet/grades.ts';
 import type { LifecycleStore } from '../ports/fleet/lifecycle.ts';
 import { isNews } from '../ports/fleet/wake-ups.ts';
@@ -30,17 +30,43 @@ export type ElsewhereDeps = ObtainDeps & {
 /** This sandbox will not do, and another may; `message`: why. */
 export class AnotherOne extends Error {}
 
-/** `evidence`: of the failure if the last one will not do either. */
+/** `evidence`: of the failure if one would not do, and no other did. */
 type Limits = { readonly until: Deadline; readonly tries: Tries; readonly evidence: Evidence };
 
-/** Works in one, and in others while `step` throws {@link AnotherOne}. The turn has one at a time: the next step finds the same one. */
-export function inGraderSandbox<Result>(
+/**
+ * Works in one, and in others while `step` throws {@link AnotherOne}. The turn has one at a time: the next step finds the same one. What made
+ * one useless may also be why no other is to be had: a node whose disk was filled takes no pods.
+ */
+export async function inGraderSandbox<Result>(
   deps: ElsewhereDeps,
   job: GradeJob,
   limits: Limits,
   step: (claim: RolloutRecord) => Promise<Result>,
 ): Promise<Result> {
-  return retrying(deps, retryPolicies.graderSandbox, () => inOne(deps, job, limits, step), limits);
+  let gaveOneUp = false;
+  const noting = (thrown: unknown): never => {
+    gaveOneUp ||= thrown instanceof AnotherOne;
+    throw thrown;
+  };
+  const attempt = () => inOne(deps, job, limits, (claim) => step(claim).catch(noting));
+  return retrying(deps, retryPolicies.graderSandbox, attempt, limits).catch((thrown: unknown) => {
+    throw gaveOneUp ? withEvidence(thrown, limits.evidence) : thrown;
+  });
+}
+
+function withEvidence(thrown: unknown, more: Evidence): unknown {
+  if (!(thrown instanceof Failure) || thrown instanceof Barred) return thrown;
+  const { code, message, admitted, cause, retryAfterMs, retry } = thrown;
+  const evidence = { ...thrown.evidence, ...more };
+  const when = retryAfterMs === undefined ? {} : { retryAfterMs };
+  const failure = new Failure(code, message, {
+    evidence,
+    admitted,
+    cause,
+    ...when,
+    ...(retry === 'no' ? { retry } : {}),
+  });
+  return thrown instanceof GivenUp ? new GivenUp(failure) : failure;
 }
 
 async function inOne<Result>(

@@ -19,6 +19,8 @@ export type ClusterFleetOfTest = Faces & {
   readonly clusterFile: string;
   /** kubectl in the fleet's namespace. */
   kubectl(args: readonly string[], stdin?: string): Promise<string>;
+  /** Asks the API server for the pod's eviction. */
+  evict(pod: string): Promise<string>;
   /** The pod that a rollout of the development run holds now. */
   podOf(rollout: string): Promise<HeldPod>;
   /** Names of all pods that the namespace has. */
@@ -98,11 +100,17 @@ function podsIn(
   cluster: Cluster,
   namespace: string,
   faces: Faces,
-): Pick<ClusterFleetOfTest, 'kubectl' | 'pods' | 'podOf'> {
+): Pick<ClusterFleetOfTest, 'kubectl' | 'evict' | 'pods' | 'podOf'> {
   const inNamespace = (args: readonly string[], stdin = '') =>
     kubectl(cluster, [...args, `--namespace=${namespace}`], stdin);
   return {
     kubectl: inNamespace,
+    evict: (pod) => {
+      const metadata = { name: pod, namespace };
+      const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata };
+      const path = `/api/v1/namespaces/${namespace}/pods/${pod}/eviction`;
+      return inNamespace(['create', '--raw', path, '-f', '-'], JSON.stringify(eviction));
+    },
     pods: async () => words(await inNamespace(['get', 'pods', '--output=name'])),
     podOf: async (rollout) => {
       const sandbox = await sandboxOf(faces, rollout);

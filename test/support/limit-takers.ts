@@ -19,7 +19,8 @@ const takes = {
     my $part = pack("PQ", "x", 1); my $message = pack("QQPQPQQ", 0, 0, $part, 1, $files, 1016, 0);
     for (;;) { socketpair(my $from, my $to, AF_UNIX, SOCK_DGRAM, 0) or last; push @held, $from, $to;
       $n++ while ${call('sendmsg')}fileno($from), $message, 0x40) > 0; last if $!{ETOOMANYREFS}; }`,
-  message_queues: `$n++ while ${call('mq_open')}"taken$$-$n", 0102, 0600, 0) >= 0; END { ${call('mq_unlink')}"taken$$-$_") for 0 .. $n }`,
+  // Without its name a queue ends with its process, however that ends.
+  message_queues: `while (${call('mq_open')}"taken$$", 0102, 0600, 0) >= 0) { ${call('mq_unlink')}"taken$$"); $n++ }`,
   locked_memory: `for my $bytes (1 << 20, 4096) { for (;;) { my $id = shmget(0, $bytes, 01600); push @held, $id;
       last if ${call('shmctl')}$id, 11, 0) < 0; $n++; } } END { shmctl($_, 0, 0) for @held }`,
 } as const satisfies Partial<Record<SharedLimit, string>>;
@@ -30,3 +31,9 @@ export const takenLimits = Object.keys(takes) as readonly TakenLimit[];
 /** A program of perl, for a shell. It takes each that is given back meanwhile, such as what sandboxd tries with. */
 export const takeAll = (limit: TakenLimit): string =>
   `perl -MErrno -MIO::Select -e '$| = 1; my $n = 0; my @held; sub take { ${takes[limit].replaceAll("'", '"')} } take(); print "took $n\\n"; take() until IO::Select->new(*STDIN)->can_read(0.01);'`;
+
+/** Programs of perl that make a message queue, and that say whether there is one. */
+export const queuePrograms = (name: string) => ({
+  create: `my $name = "${name}"; ${call('mq_open')}$name, 0102, 0600, 0) >= 0 or die $!`,
+  find: `my $name = "${name}"; print ${call('mq_open')}$name, 0, 0, 0) >= 0 ? "found" : "removed"`,
+});

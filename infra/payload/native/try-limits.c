@@ -23,12 +23,12 @@ enum { CLOSE_ON_EXEC = 02000000, CREATE = 0100, READ_WRITE = 02, NO_TERMINAL = 0
   MEMLOCK = 8 };
 
 #if defined(__x86_64__)
-enum { sys_shmget = 29, sys_shmctl = 31, sys_getpid = 39, sys_sendmsg = 46, sys_socketpair = 53, sys_timer_create = 222,
+enum { sys_shmget = 29, sys_shmctl = 31, sys_sendmsg = 46, sys_socketpair = 53, sys_getuid = 102, sys_timer_create = 222,
   sys_timer_delete = 226, sys_epoll_ctl = 233, sys_mq_open = 240, sys_mq_unlink = 241, sys_inotify_add_watch = 254, sys_epoll_create1 = 291,
   sys_pipe2 = 293, sys_inotify_init1 = 294 };
 #elif defined(__aarch64__)
 enum { sys_epoll_create1 = 20, sys_epoll_ctl = 21, sys_inotify_init1 = 26, sys_inotify_add_watch = 27, sys_pipe2 = 59,
-  sys_timer_create = 107, sys_timer_delete = 111, sys_getpid = 172, sys_mq_open = 180, sys_mq_unlink = 181, sys_shmget = 194, sys_shmctl = 195,
+  sys_timer_create = 107, sys_timer_delete = 111, sys_getuid = 174, sys_mq_open = 180, sys_mq_unlink = 181, sys_shmget = 194, sys_shmctl = 195,
   sys_socketpair = 199, sys_sendmsg = 211 };
 #endif
 
@@ -84,9 +84,14 @@ static void trySending(int file) {
   drop(ends[0]), drop(ends[1]);
 }
 
+/*
+ * A queue outlives its process. If the user ends this one between opening and removing, the next look removes what was left, so that
+ * at most one is. Hence a name by the user.
+ */
 static void tryQueue(void) {
   char name[24] = "try-limits-", *at = name + 11;
-  for (word rest = call(sys_getpid, 0, 0, 0, 0); rest > 0; rest /= 10) *at++ = '0' + rest % 10;
+  for (word rest = call(sys_getuid, 0, 0, 0, 0); rest > 0; rest /= 10) *at++ = '0' + rest % 10;
+  call(sys_mq_unlink, (word)name, 0, 0, 0);
   word queue = call(sys_mq_open, (word)name, CREATE | READ_WRITE | CLOSE_ON_EXEC, OWNER_ONLY, 0);
   note('q', queue == TOO_MANY_OPEN);
   if (queue >= 0) call(sys_mq_unlink, (word)name, 0, 0, 0);

@@ -177,6 +177,18 @@ describe('a failed grader', () => {
     expect(await begin()).toMatchObject({ kind: 'barred', code: 'grader_failed' });
   });
 
+  test.each([1, 2, 3])('is marked if turn %s may have failed for what the policy did', async (suspected) => {
+    await world.active('a');
+    for (const turn of [1, 2, 3]) {
+      await begin();
+      const evidence = turn === suspected ? { suspected: 'command' } : { code: 'capacity_timeout' };
+      await world.fleet.grades.failed(key, turn, evidence);
+    }
+    expect(await recordOf(world.fleet, key)).toMatchObject({
+      discarded: { code: 'grader_failed', suspected: 'command' },
+    });
+  });
+
   test('of an earlier turn does not end the one that runs', async () => {
     await world.active('a');
     await begin();

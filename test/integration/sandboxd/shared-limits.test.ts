@@ -1,36 +1,50 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { callId } from '#src/model/ids.ts';
-import type { CallEvidence } from '#src/protocol/sandboxd/wire.ts';
-import { type TakenLimit, takeAll, takenLimits } from '#test/support/limit-takers.ts';
-import { aBind, aShellCall, startSandboxd, type TestSandboxd } from '#test/support/sandboxd.ts';
+import type { CallAnswer, CallEvidence } from '#src/protocol/sandboxd/wire.ts';
+import { sharedPayload } from '#test/support/fleet-folders.ts';
+import { queuePrograms, type TakenLimit, takeAll, takenLimits } from '#test/support/limit-takers.ts';
+import {
+  aBind,
+  aShellCall,
+  graderUid,
+  policyUid,
+  startSandboxdInBwrap,
+  type TestSandboxd,
+} from '#test/support/sandboxd.ts';
 
 /*
- * The commands of a pod are the user 1000 of their node, as those of other pods. Here a neighbor is another process of the same user.
+ * The commands of a pod are the user 1000 of their node, as those of other pods. Here a neighbor is another process of the same user, which
+ * sandboxd does not see: its sandbox has processes of its own, as a pod has.
  */
 
-const uid = 51_300;
-const neighborsOwn = 51_301;
+/** No other process of this machine has these ids: the kernel counts for all of it. */
+const uid = policyUid;
+const neighborsOwn = graderUid;
 
 let started: TestSandboxd;
 beforeAll(async () => {
-  const ids = { CORRAL_POLICY_UID: String(uid), CORRAL_POLICY_GID: String(uid) };
-  started = await startSandboxd({ env: { ...ids, CORRAL_SHARED_LIMITS: 'user' } });
+  started = await startSandboxdInBwrap(sharedPayload, {
+    programs: true,
+    env: { CORRAL_SHARED_LIMITS: 'user' },
+  });
   await started.link.bind(started.target, aBind(), AbortSignal.timeout(60_000));
 });
 afterAll(() => started.stop());
 
 let calls = 0;
-async function evidenceOf(command: string): Promise<CallEvidence> {
+async function answerTo(command: string): Promise<CallAnswer> {
   const { link, target } = started;
   calls += 1;
   const id = callId(`c${calls}`);
   const answer = await link.call(target, id, aShellCall(command), 15_000, AbortSignal.timeout(60_000));
   if (answer === 'running') throw new Error('it still runs');
-  return answer.evidence;
+  return answer;
 }
+
+const evidenceOf = async (command: string): Promise<CallEvidence> => (await answerTo(command)).evidence;
 
 type Neighbor = ChildProcessByStdio<Writable, Readable, null>;
 
@@ -39,6 +53,7 @@ async function neighbor(limit: TakenLimit, id: number): Promise<Neighbor> {
   const user = ['--reuid', String(id), '--regid', String(id), '--clear-groups'];
   const argv = [...user, 'sh', '-c', takeAll(limit)];
   const child = spawn('setpriv', argv, { cwd: '/', stdio: ['pipe', 'pipe', 'inherit'] });
+  onTestFinished(() => void child.kill('SIGKILL'));
   const [said] = (await once(child.stdout, 'data')) as [Buffer];
   expect(said.toString()).toMatch(/^took [1-9]/);
   return child;
@@ -63,6 +78,13 @@ it.each(takenLimits)('a call while a neighbor of the same user has all of it say
   await untilUsedUp(limit);
   await end(taker);
   await untilFree();
+});
+
+it('a message queue that an ended look left behind is removed by the next one', async () => {
+  const { create, find } = queuePrograms(`try-limits-${String(uid).split('').toReversed().join('')}`);
+  // Each call ends with a look.
+  expect(await answerTo(`perl -e '${create}'`)).toMatchObject({ ending: { exitCode: 0 } });
+  expect(await answerTo(`perl -e '${find}'`)).toMatchObject({ stdout: { head: 'removed' } });
 });
 
 it('what a neighbor of another user takes does not count', async () => {

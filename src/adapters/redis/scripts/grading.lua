@@ -123,16 +123,19 @@ script('release-grader', function(ask)
   if tonumber((Rollout.read(ask.grader, 'turn'))) == ask.turn then Ending.dropGrader(ask.grader) end
 end)
 
--- A turn of grading failed; says how many turns are left, and the record. The last one decides: the rollout is discarded.
+-- A turn of grading failed; says how many turns are left, and the record. The last one decides: the rollout is discarded. A mark of an
+-- earlier turn stays, because what the policy may have caused then may also be why the last one failed.
 script('fail-grade', function(ask)
   local id = ask.key
   local state, current, idleMs, hardEndMs, face = Rollout.read(id, 'state', 'gradeTurn', 'idleMs', 'hardEndMs', 'face')
   if not state or not current then return { turnsLeft = turnsMax } end -- begun before Redis forgot it
   if ask.turn == tonumber(current) and Verdict.read(id) ~= 'scored' and not Verdict.barsGrade(id) then
-    Rollout.write(id, 'gradeUntilMs', 0, 'gradeEvidence', ask.evidence)
+    local former = cjson.decode(Rollout.read(id, 'gradeEvidence') or '{}').suspected
+    Rollout.write(id, 'gradeUntilMs', 0)
+    if ask.suspected or not former then Rollout.write(id, 'gradeEvidence', ask.evidence) end
     if Rollout.isOpen(state) then idleFromNow(id, idleMs, hardEndMs, face) end
     if turnsUsed(id) >= turnsMax then
-      Ending.discard(id, 'give_up', { code = 'grader_failed', suspected = ask.suspected, evidence = ask.evidence, bySandbox = ask.bySandbox })
+      Ending.discard(id, 'give_up', { code = 'grader_failed', suspected = ask.suspected or former, evidence = ask.evidence, bySandbox = ask.bySandbox })
     end
   end
   return { turnsLeft = math.max(0, turnsMax - turnsUsed(id)), rollout = Record.read(id) }

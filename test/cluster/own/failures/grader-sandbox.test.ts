@@ -52,9 +52,11 @@ async function played(trace: string): Promise<void> {
     });
 }
 
-async function graderOf(trace: string): Promise<SandboxId> {
-  await eventually(() => graderPods(trace), [expect.any(String)]);
-  const [pod = ''] = await graderPods(trace);
+/** `lost`: its pods before this one. */
+async function graderOf(trace: string, lost: readonly string[] = []): Promise<SandboxId> {
+  const others = async () => (await graderPods(trace)).filter((pod) => !lost.includes(pod));
+  await eventually(others, [expect.any(String)]);
+  const [pod = ''] = await others();
   return sandboxId(pod);
 }
 
@@ -83,3 +85,29 @@ test.concurrent('the policy’s pod deleted by force under a grader that has its
   await corral.kubectl(['delete', 'pod', sandbox, '--force', '--grace-period=0']);
   expect(await graded).toMatchObject({ status: 200, body: { score: 2 } });
 });
+
+/** As the scheduler does it for a pod of a higher priority. */
+async function preempt(pod: string): Promise<void> {
+  const condition = { type: 'DisruptionTarget', status: 'True', reason: 'PreemptionByScheduler' };
+  const patch = JSON.stringify({ status: { conditions: [condition] } });
+  await corral.kubectl(['patch', 'pod', pod, '--subresource=status', '--type=strategic', '--patch', patch]);
+  await corral.kubectl(['delete', 'pod', pod, '--wait=false']);
+}
+
+test.concurrent.each([
+  ['evicted', (pod: string) => corral.evict(pod)],
+  ['preempted', preempt],
+] as const)(
+  'its pod %s twice while it grades: a third grades, the score is what it would have been',
+  async (cause, take) => {
+    const trace = `${cause}-twice`;
+    await played(trace);
+    const graded = corral.rft.grade({ trace, environment });
+    const first = await graderOf(trace);
+    await take(first);
+    const second = await graderOf(trace, [first]);
+    await take(second);
+    expect(await graded).toMatchObject({ status: 200, body: { score: 2 } });
+    expect([first, second]).not.toContain(await graderOf(trace, [first, second]));
+  },
+);

@@ -19,6 +19,9 @@ const environments = {
     'kind: command,',
     'kind: command, grade_in: fresh, artifacts: [log], on_artifacts: 0,',
   ),
+  together: podEnvironment('together', {
+    sandbox: `${image}, ${podResources}, node_selector: { kubernetes.io/hostname: n1 }`,
+  }),
   small: podEnvironment('small', {
     timeout: '120s',
     sandbox: `${image}, cpu: { request: 10m, limit: "1" }, memory: 80Mi, disk: 32Mi`,
@@ -34,6 +37,7 @@ afterAll(() => corral.stop());
 const shell = rolloutsOf(() => corral, 'shell');
 const small = rolloutsOf(() => corral, 'small');
 const rooted = rolloutsOf(() => corral, 'rooted');
+const together = rolloutsOf(() => corral, 'together');
 
 const said = (text: string) => ({ status: 200, body: { output: expect.stringContaining(text) as string } });
 const holdsSandbox = { epoch: { sandbox: expect.any(String) as string } };
@@ -66,20 +70,20 @@ async function killContainer({ sandbox, node: name }: HeldPod): Promise<void> {
   ]);
 }
 
-const evict = (pod: string) => {
-  const eviction = {
-    apiVersion: 'policy/v1',
-    kind: 'Eviction',
-    metadata: { name: pod, namespace: corral.namespace },
-  };
-  const path = `/api/v1/namespaces/${corral.namespace}/pods/${pod}/eviction`;
-  return corral.kubectl(['create', '--raw', path, '-f', '-'], JSON.stringify(eviction));
-};
-
 test.concurrent('a container killed by its runtime while a command runs: 503, it may have run, the rollout is discarded', async () => {
   const busy = await shell.running('container');
   await killContainer(busy);
   await shell.expectLostInFlight(busy, 'sandboxd_killed');
+});
+
+test.concurrent('two containers of one node killed in the same second: neither rollout acquits the other, both discards are marked', async () => {
+  const both = await Promise.all(['pair-1', 'pair-2'].map((trace) => together.running(trace)));
+  expect(both.map(({ node }) => node)).toEqual(['n1', 'n1']);
+  await Promise.all(both.map(killContainer));
+  for (const busy of both) {
+    await together.expectLostInFlight(busy, 'sandboxd_killed');
+    expect(await together.view(busy.trace)).toMatchObject({ verdict: { suspected: 'command' } });
+  }
 });
 
 test.concurrent('sandboxd killed from outside while a command runs: 503 at once, it may have run, the rollout is discarded', async () => {
@@ -111,7 +115,7 @@ test.concurrent('a pod deleted by force between two calls: the rollout is discar
 
 test.concurrent('a pod evicted through the API while a command runs: 503, it may have run, the rollout is discarded', async () => {
   const busy = await shell.running('evicted');
-  await evict(busy.sandbox);
+  await corral.evict(busy.sandbox);
   await shell.expectLostInFlight(busy, 'evicted');
 });
 
