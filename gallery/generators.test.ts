@@ -33,6 +33,7 @@ const apart = {
   icd10: 'patient',
   'fast-kernels': 'operation',
   'judged-finance': 'company',
+  'ship-code': 'package',
 } as const;
 
 const writtenRows = (name: GalleryName, split: keyof Rows) =>
@@ -45,8 +46,10 @@ test.each(galleryNames)('no row of %s to learn from shares its origin with one t
   const [train, kept] = [writtenRows(name, 'train'), writtenRows(name, 'eval')];
   const origins = (rows: typeof train) => new Set(rows.map((row) => row[apart[name]]));
   expect(origins(train).intersection(origins(kept)).size).toBe(0);
-  expect(kept.length).toBeGreaterThan(100);
-  expect(train.length).toBeGreaterThan(700);
+  // Real defects are few.
+  const [leastKept, leastTrain] = name === 'ship-code' ? [8, 11] : [100, 700];
+  expect(kept.length).toBeGreaterThan(leastKept);
+  expect(train.length).toBeGreaterThan(leastTrain);
 });
 
 test('2,800 pages have 2,800 paths, and a page’s own report and a later one may differ: a quarter restates', () => {

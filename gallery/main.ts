@@ -5,7 +5,7 @@ import { defaultStateFolder } from '#cli/fleet/state-folder.ts';
 import { processTerminal as terminal } from '#cli/print/terminal.ts';
 import { onOwnFleet, placesIn } from '#cli/proving/some-fleet.ts';
 import { openPage } from '#cli/study/report.ts';
-import { type Judges, serveJudges } from './judged-finance/judges/serve.ts';
+import { serveAllJudges } from './judges.ts';
 import { type Played, playOne, studyOne } from './play.ts';
 import { galleryFolder, type GalleryName, galleryNames, writeRows } from './roster.ts';
 import { summaryOf } from './summary.ts';
@@ -49,7 +49,7 @@ async function main(names: readonly GalleryName[], options: Options): Promise<nu
     const made = writeRows(name);
     terminal.remark(`${name}: ${made.train} rows to learn from, ${made.eval} to evaluate with`);
   }
-  await using _judges: Judges | null = names.includes('judged-finance') ? await serveJudges() : null;
+  await using _judges = await serveAllJudges(names);
   const { played: all, report } = await onOwnFleet('gallery', ownFleet, async (fleet) => {
     const connection = { url: fleet.gatewayUrl, key: fleet.apiKey, run: null };
     const played: Played[] = [];

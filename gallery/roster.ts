@@ -6,9 +6,11 @@ import { kernelRows } from './generators/fast-kernels/rows.ts';
 import { makeKernelFiles } from './fast-kernels/fetch-parser.ts';
 import { financeRows } from './generators/finance-docs/rows.ts';
 import { memoRows } from './generators/judged-finance/rows.ts';
+import { defectRows } from './generators/ship-code/rows.ts';
 import { visitRows } from './generators/icd10/rows.ts';
 import { readCodes } from './generators/icd10/source.ts';
 import { codesFolder, fetchCodes } from './icd10/fetch-codes.ts';
+import { fetchPackages } from './ship-code/fetch-packages.ts';
 
 /** Rows of an environment of the gallery; no document, repository or patient is in both. */
 export type Rows = { readonly train: readonly object[]; readonly eval: readonly object[] };
@@ -28,6 +30,10 @@ export const gallery = {
     return kernelRows();
   },
   'judged-finance': memoRows,
+  'ship-code': () => {
+    fetchPackages();
+    return defectRows();
+  },
 } as const satisfies Readonly<Record<string, () => Rows>>;
 
 export type GalleryName = keyof typeof gallery;

@@ -1,14 +1,13 @@
-import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { homedir, tmpdir } from 'node:os';
+import { copyFileSync, existsSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { CommandError } from '#cli/command-error.ts';
+import { cacheFolder, cacheLocked } from '../locked-packages.ts';
 
 const files = [
-  'node_modules/web-tree-sitter/web-tree-sitter.js',
-  'node_modules/web-tree-sitter/web-tree-sitter.wasm',
-  'node_modules/tree-sitter-c/tree-sitter-c.wasm',
+  'web-tree-sitter/web-tree-sitter.js',
+  'web-tree-sitter/web-tree-sitter.wasm',
+  'tree-sitter-c/tree-sitter-c.wasm',
 ];
 
 /** What the build of data reads, git-ignored. */
@@ -28,45 +27,8 @@ export function makeKernelFiles(): void {
 
 /** npm fetches the parser once on a machine, by version and hash; the user's cache keeps it. */
 function fetchParser(): void {
-  const cache = join(
-    process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'),
-    'corral/gallery/c-parser-0.24.1-0.27.2',
-  );
-  if (has(parserFolder)) return;
-  if (!has(cache)) download(cache);
-  for (const file of files) copyFileSync(join(cache, basename(file)), join(parserFolder, basename(file)));
-}
-
-const has = (folder: string): boolean => files.every((file) => existsSync(join(folder, basename(file))));
-
-function download(cache: string): void {
-  const folder = mkdtempSync(join(tmpdir(), 'corral-gallery-'));
-  try {
-    for (const file of ['package.json', 'package-lock.json'])
-      copyFileSync(join(import.meta.dirname, 'parser', file), join(folder, file));
-    install(folder);
-    mkdirSync(cache, { recursive: true });
-    for (const file of files) {
-      const place = join(cache, basename(file));
-      copyFileSync(join(folder, file), `${place}.new`);
-      renameSync(`${place}.new`, place);
-    }
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
-}
-
-function install(folder: string): void {
-  const args = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
-  const { status, stderr, error } = spawnSync('npm', args, {
-    cwd: folder,
-    encoding: 'utf8',
-    timeout: 300_000,
-  });
-  if (status === 0) return;
-  throw new CommandError(
-    `npm could not fetch the parser of fast-kernels: ${error?.message ?? stderr.trim().split('\n').at(-1)}`,
-    'this machine',
-    'give it npm with a reachable registry',
-  );
+  const cache = cacheFolder('c-parser-0.24.1-0.27.2-files');
+  if (files.every((file) => existsSync(join(parserFolder, basename(file))))) return;
+  if (!existsSync(cache)) cacheLocked(join(import.meta.dirname, 'parser'), cache, files);
+  for (const file of files) copyFileSync(join(cache, file), join(parserFolder, basename(file)));
 }

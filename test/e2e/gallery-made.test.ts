@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { attackEnvironment } from '#cli/attack/attack.ts';
 import { type Fleet, startFleet } from '#cli/fleet/start-fleet.ts';
 import { ladder } from '#cli/ladder/ladder.ts';
+import { serveAllJudges } from '#gallery/judges.ts';
 import { type Judges, serveJudges } from '#gallery/judged-finance/judges/serve.ts';
 import { galleryFolder, type GalleryName, galleryNames, writeRows } from '#gallery/roster.ts';
 import { facesOf } from '#test/support/faces.ts';
@@ -15,15 +16,18 @@ import { sharedPayload } from '#test/support/fleet.ts';
 let fleet: Fleet;
 let stateDir = '';
 let judges: Judges;
+let otherJudges: AsyncDisposable;
 beforeAll(async () => {
   for (const name of galleryNames) writeRows(name);
   judges = await serveJudges();
+  otherJudges = await serveAllJudges(galleryNames.filter((name) => name !== 'judged-finance'));
   stateDir = mkdtempSync(join(tmpdir(), 'corral-gallery-'));
   fleet = await startFleet({ environmentsDir: galleryFolder, stateDir, payloadDir: sharedPayload });
 });
 afterAll(async () => {
   await fleet.stop();
   await judges[Symbol.asyncDispose]();
+  await otherJudges[Symbol.asyncDispose]();
   rmSync(stateDir, { recursive: true, force: true });
 });
 
@@ -41,8 +45,14 @@ const ladderRows = 10;
 const kernelRows = 2;
 /** Each is the mean of six pages. */
 const memoRows = 4;
-const rowsOf = (name: GalleryName): number =>
-  name === 'fast-kernels' ? kernelRows : name === 'judged-finance' ? memoRows : ladderRows;
+/** A grade runs a package's tests in a sandbox of its own. */
+const defectRows = 2;
+const fewer: Partial<Readonly<Record<GalleryName, number>>> = {
+  'fast-kernels': kernelRows,
+  'judged-finance': memoRows,
+  'ship-code': defectRows,
+};
+const rowsOf = (name: GalleryName): number => fewer[name] ?? ladderRows;
 
 test.each(galleryNames)(
   'on some rows of %s, made data and all, the policies stand in order, and cheats earn nothing',

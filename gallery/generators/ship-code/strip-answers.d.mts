@@ -1,0 +1,1 @@
+export function stripAnswers(source: string): string;
