@@ -45,9 +45,26 @@ test('only a sandbox that hit its own limit of memory or disk was taken down by 
   expect(brokenBy('out_of_disk', {})).toContain('disk');
 });
 
-test('a sandboxd that was killed or told to stop was so by what ran in it where that could, other ends were not', () => {
-  expect(brokenBy('sandboxd_killed', commandsAsSandboxd)).not.toBeNull();
-  expect(brokenBy('sandbox_exited', commandsAsSandboxd)).not.toBeNull();
-  const ours: readonly LossCause[] = ['evicted', 'node_lost', 'expired', 'deleted', 'boot_changed'];
+test.each(['SIGKILL', 'SIGTERM', 'SIGHUP', null])('commands that could send %s ended sandboxd', (signal) => {
+  expect(brokenBy('sandboxd_killed', { ...commandsAsSandboxd, signal })).not.toBeNull();
+  expect(brokenBy('sandboxd_killed', { signal })).toBeNull();
+});
+
+test.each(['SIGBUS', 'SIGSEGV', 'SIGABRT'])(
+  'an end by %s may be a crash, so commands are not blamed',
+  (signal) => {
+    expect(brokenBy('sandboxd_killed', { ...commandsAsSandboxd, signal })).toBeNull();
+  },
+);
+
+test('an end of sandboxd that no signal brought about is not blamed on commands', () => {
+  const ours: readonly LossCause[] = [
+    'sandbox_exited',
+    'evicted',
+    'node_lost',
+    'expired',
+    'deleted',
+    'boot_changed',
+  ];
   expect(ours.map((cause) => brokenBy(cause, commandsAsSandboxd))).toEqual(ours.map(() => null));
 });

@@ -217,19 +217,32 @@ export type LossCause =
  */
 export const failsEverywhere = { failsEverywhere: true } as const;
 
-/** In a loss's evidence, set by a provider: commands ran under sandboxd's own id, so any of them could end it. */
+/** In a loss's evidence, set by a provider: commands ran under sandboxd's own id, so any of them could end it, and no want of memory did. */
 export const commandsAsSandboxd = { commandsRunAs: 'sandboxd' } as const;
 
 /**
  * Why a sandbox that went down after its first command is the doing of what ran there, also in the background, in words
  * for the model; null where cause and evidence do not say so. A provider tells `out_of_memory` and `out_of_disk` only
- * when the sandbox's own limit was hit, not the machine's. An end of sandboxd speaks against commands only where they
- * can end it: by a kill, or by asking it to stop, at which it exits by itself.
+ * when the sandbox's own limit was hit, not the machine's. An end of sandboxd speaks against commands only if they could
+ * send the signal that ended it and no fault could: then it has not crashed.
  */
-export function brokenBy(cause: LossCause, evidence: { readonly commandsRunAs?: unknown }): string | null {
+export function brokenBy(cause: LossCause, evidence: EndEvidence): string | null {
   if (cause === 'out_of_memory') return 'a command used up all of its memory';
   if (cause === 'out_of_disk') return 'a command filled its disk';
   const couldKill = evidence.commandsRunAs === commandsAsSandboxd.commandsRunAs;
-  const hasEnded = cause === 'sandboxd_killed' || cause === 'sandbox_exited';
-  return hasEnded && couldKill ? 'a command killed the process that runs commands' : null;
+  const isProven = cause === 'sandboxd_killed' && !signalsOfFaults.has(evidence.signal);
+  return couldKill && isProven ? 'a command killed the process that runs commands' : null;
 }
+
+type EndEvidence = { readonly commandsRunAs?: unknown; readonly signal?: unknown };
+
+/** The kernel sends them for a page of a program that cannot be read, and a program to itself for a mistake of its own. */
+const signalsOfFaults: ReadonlySet<unknown> = new Set([
+  'SIGABRT',
+  'SIGBUS',
+  'SIGFPE',
+  'SIGILL',
+  'SIGSEGV',
+  'SIGSYS',
+  'SIGTRAP',
+]);

@@ -1,5 +1,6 @@
 import { type FailureCode, failureRow, type Retry } from '#src/failure/codes.ts';
 import { byPolicy, type ByPolicy, lossByPolicy } from '#src/failure/meanings/by-policy.ts';
+import { brokenEvidence } from '#src/failure/meanings/broken-evidence.ts';
 import { type UnmarkedWitness, unmarkedWitness } from '#src/failure/meanings/unmarked-witness.ts';
 import { lossCauses } from '#src/failure/meanings/loss-causes.ts';
 import type { Meaning } from '#src/failure/meanings/meaning.ts';
@@ -123,6 +124,17 @@ function policyPart(): readonly string[] {
     table(
       ['cause or code', 'witness of a discard without a mark'],
       Object.entries(unmarkedWitness).map(witnessRow),
+    ),
+    '### Evidence that the policy broke its sandbox',
+    wrapped(
+      'A failure of the sandbox’s own side is worth a score only if evidence shows that the policy caused it and no fault of the machine did. Otherwise it is a discard, marked.',
+    ),
+    table(
+      ['what failed', 'worth a score if', 'a discard if'],
+      brokenEvidence.map(({ what, counts, otherwise }) => [what, counts, otherwise]),
+    ),
+    wrapped(
+      'No sandbox is tried for comparison. So two faults can count as the policy’s: a template with too little memory for its own grader, which `corral preflight` shows; and, if commands have sandboxd’s id, a person or program of the machine that kills sandboxd. A grader’s own exit and timeout are worth what `on_exit` and `on_timeout` say, on a slow disk, too.',
     ),
   ];
 }

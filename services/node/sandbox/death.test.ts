@@ -77,10 +77,13 @@ describe('deathOf', () => {
     expect(deathOf({ ...over, idsApart: false, asked: 'expired' }).evidence).not.toHaveProperty('said_by');
   });
 
-  it('says nothing against commands where the machine itself was short of memory', () => {
-    const short = deathOf({ ...facts, idsApart: false, memoryKills: { count: 1, lackedBy: 'machine' } });
-    expect(short.evidence).not.toHaveProperty('commandsRunAs');
-  });
+  it.each(['machine', 'unknown'] as const)(
+    'says nothing against commands if memory was lacked by: %s',
+    (lackedBy) => {
+      const short = deathOf({ ...facts, idsApart: false, memoryKills: { count: 1, lackedBy } });
+      expect(short.evidence).not.toHaveProperty('commandsRunAs');
+    },
+  );
 });
 
 describe('a start that failed over a folder', () => {

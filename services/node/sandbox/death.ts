@@ -49,7 +49,7 @@ export function deathOf(facts: DeathFacts): Death {
       outOfMemoryKills: memoryKills?.count ?? null,
       memoryLackedBy: memoryKills?.lackedBy ?? null,
       endedByNode: asked,
-      ...(facts.idsApart || causeOf(facts) === 'node_out_of_memory' ? {} : commandsAsSandboxd),
+      ...(couldBeCommand(facts) ? commandsAsSandboxd : {}),
       // With its id a command can end it like that.
       ...(!facts.idsApart && causeOf(facts) === 'expired' && asked === null ? saidBySandbox : {}),
       // A sandbox that was told to go has nothing to explain.
@@ -59,6 +59,12 @@ export function deathOf(facts: DeathFacts): Death {
       ...(facts.failsEverywhere && asked === null ? failsEverywhere : {}),
     },
   };
+}
+
+/** A kill for memory is not a command's unless the sandbox certainly reached its own limit. */
+function couldBeCommand(facts: DeathFacts): boolean {
+  const { idsApart, memoryKills } = facts;
+  return !idsApart && causeOf(facts) !== 'node_out_of_memory' && memoryKills?.lackedBy !== 'unknown';
 }
 
 /** What a program that sets a sandbox up says of a folder; a lack of memory, disk or namespaces reads otherwise. */

@@ -16,6 +16,7 @@ import type { Config } from '../config.ts';
 import type { Grounds } from '../grading/as-policy.ts';
 import type { Turns } from '../grading/turns.ts';
 import { folderOf, helperProcess } from '../helper/helper-process.ts';
+import { requireHelper } from '../helper/own-files.ts';
 import { terminalCheck, terminalClient } from '../helper/terminal-process.ts';
 import { processUser } from '../users.ts';
 import type { Queries } from '../queries/queries.ts';
@@ -154,7 +155,8 @@ async function carryOut(
   if (clock === null) return 'late';
   const time = { timeoutMs: clock.timeoutMs, ...pausesOf(starvation, clock) };
   const spec = { ...parts, ...time, keepBytes, killAtOnce, exitsLikeShell, live };
-  return { result: await runCommand(spec, leaders, cancel) };
+  const result = await runCommand(spec, leaders, cancel);
+  return { result: action.kind === 'builtin' ? requireHelper(config, result) : result };
 }
 
 /** Made at the first query: most sandboxes never have one. */

@@ -160,9 +160,12 @@ const ofTheCall: ReadonlySet<string> = new Set([
   'ENFILE',
 ]);
 
+/** Whether a call can keep a program of the payload from its start by this error. */
+export const isOfCall = (errno: string): boolean => ofTheCall.has(errno);
+
 function notStarted(error: NodeJS.ErrnoException, spec: ProcessSpec): Error {
   const errno = error.code ?? 'UNKNOWN';
-  if (!ofTheCall.has(errno)) return new Error(`sandboxd cannot run ${spec.user.enter}`, { cause: error });
+  if (!isOfCall(errno)) return new Error(`sandboxd cannot run ${spec.user.enter}`, { cause: error });
   return new NotStarted(errno, explainRefusal('process', errno, spec));
 }
 

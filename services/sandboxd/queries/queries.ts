@@ -3,12 +3,13 @@ import { brokenDatabaseExit, type Ending, type QueryAction } from '#src/protocol
 import { monotonicMs } from '../clock.ts';
 import { Capture, nothingCaptured } from '../command/capture.ts';
 import type { CommandResult } from '../command/run-command.ts';
-import { NotStarted, spawnWhenAble, type StartedProcess } from '../command/spawn-as.ts';
+import { isOfCall, NotStarted, spawnWhenAble, type StartedProcess } from '../command/spawn-as.ts';
 import { pausesOf, timeOver } from '../command/starvation.ts';
 import type { CallClock } from '../calls/call-clock.ts';
 import type { Grounds } from '../grading/as-policy.ts';
 import { framesOf, type FrameKind } from '../grading/frames.ts';
 import { helperProcess } from '../helper/helper-process.ts';
+import { requireOwnFiles } from '../helper/own-files.ts';
 import { killTree } from '../processes/kill-tree.ts';
 
 type Limits = {
@@ -38,7 +39,8 @@ const exitAfterKillMs = 5_000;
  * the next query starts another, that remembers nothing of the one before.
  *
  * However it ends, the call that it worked on has an ordinary end that the model reads: whoever sends queries may have
- * caused it, so it is no failure of ours. A database that cannot be read any more is one: that no policy brings about.
+ * caused it, so it is no failure of ours. A database that cannot be read any more is one, and so is an answerer whose own files
+ * are gone: that no policy brings about.
  */
 export class Queries {
   readonly #grounds: QueryGrounds;
@@ -86,6 +88,9 @@ export class Queries {
     await this.#end(answerer);
     // Only of a process that has ended is it certain that the reason comes.
     const refusal = first === null ? null : await process.refusal;
+    requireOwnFiles(config);
+    if (refusal !== null && !isOfCall(refusal.errno))
+      throw new Error(`sandboxd cannot run a program of its own: ${refusal.message}`);
     throw refusal ?? new NotStarted('ETIMEDOUT', 'what answers queries did not start');
   }
 

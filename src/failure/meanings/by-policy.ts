@@ -100,10 +100,10 @@ export const byPolicy: Readonly<Record<FailureCode, ByPolicy>> = {
 /** The same of the causes of `sandbox_lost`. `marked` where `suspectedOf` marks it; a test compares the two. */
 export const lossByPolicy: Readonly<Record<LossCause, ByPolicy>> = {
   sandboxd_killed: marked(
-    'Commands have another id than sandboxd and cannot signal it. If they share its id, this is `sandbox_broken`.',
+    'Commands have another id than sandboxd and cannot signal it. If they share its id, this is `sandbox_broken`, unless the signal is one of a crash (`SIGBUS`, `SIGSEGV`, `SIGABRT` and the like), or memory was lacked and it is unknown whose.',
   ),
   sandbox_exited: marked(
-    'No command is known to end sandboxd. If commands share its id, this is `sandbox_broken`.',
+    'No command is known to end sandboxd. If commands share its id, they can make it end as if by a mistake of its own; a disk that fails does the same.',
   ),
   deleted: no('Only a user with access to the engine can do it.'),
   evicted: marked(

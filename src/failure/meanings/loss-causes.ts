@@ -5,7 +5,7 @@ import type { Meaning } from './meaning.ts';
 export const lossCauses = {
   sandboxd_killed: {
     means:
-      'A signal ended sandboxd. Either memory was not short, or a pod was killed for memory and it is unknown whose: its memory request is below its limit, or the node’s events cannot be read. If commands have sandboxd’s id and one has run, the model caused it: `sandbox_broken`, and not a loss.',
+      'A signal ended sandboxd. Either memory was not short, or a pod was killed for memory and it is unknown whose: its memory request is below its limit, or the node’s events cannot be read. If commands have sandboxd’s id and one has run, a signal that no crash brings about is the model’s: `sandbox_broken`, and not a loss.',
     evidence:
       '`signal`; `commandsRunAs: sandboxd` if a command could have caused it; `memoryRequest: below the limit`, or `nodeEvents` with the reason.',
     operator: 'Find the process that sends the signal.',

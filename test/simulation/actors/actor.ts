@@ -21,7 +21,11 @@ export type Act =
   | { readonly kind: 'refuses'; readonly code: SandboxdError; readonly errno: string }
   | { readonly kind: 'spoils'; readonly grade: GradeTurn | null }
   | { readonly kind: 'silent'; readonly forMs: number }
-  | { readonly kind: 'ends'; readonly cause: 'out_of_memory' | 'sandboxd_killed' | 'node_lost' };
+  | {
+      readonly kind: 'ends';
+      readonly cause: 'out_of_memory' | 'sandboxd_killed' | 'sandbox_exited' | 'node_lost';
+      readonly signal?: string;
+    };
 
 /** One act, at the first step of its kind, or again and again. */
 export type Deed = { readonly step: Step; readonly act: Act; readonly again: boolean; times: number };
@@ -45,6 +49,12 @@ const ofFiles = [
 const bySameId = ['EIO', 'ESTALE', 'ETIMEDOUT', 'LOST', 'EBUSY'];
 /** What a disk, a full machine, or a payload without its reader makes of a read. */
 const ofMachine = ['EIO', 'ETIMEDOUT', 'LOST', 'EBUSY'];
+
+/** How sandboxd ends by a mistake of its own: a file of its own that is gone, or a page of its program that cannot be read. */
+const crashes: readonly Act[] = [
+  { kind: 'ends', cause: 'sandbox_exited' },
+  { kind: 'ends', cause: 'sandboxd_killed', signal: 'SIGBUS' },
+];
 
 /** What sandboxd says of a grader's folder if its own account shows a shortage, and what it says of time, a disk or a machine. */
 const byAccount = ['ENOMEM', 'SIGKILL'];
@@ -74,7 +84,9 @@ export function planDeed(actor: Actor, isolation: UserIsolation, chance: Chance)
 }
 
 export function deedAt(step: Step, actor: Actor, isolation: UserIsolation, chance: Chance): Deed {
-  const act = actor === 'adversary' ? policysAct(step, isolation, chance) : machinesAct(step, chance);
+  const act =
+    crashAt(step, actor, isolation, chance.fork('crash')) ??
+    (actor === 'adversary' ? policysAct(step, isolation, chance) : machinesAct(step, chance));
   // A policy that has another id than sandboxd cannot keep the processor from it: sandboxd has nine times its share.
   const isBrief = act.kind === 'silent' && actor === 'adversary' && isolation === 'two-user';
   const isOnce = isBrief || (actor === 'honest_fault' && isWantOfMemory(act));
@@ -88,6 +100,16 @@ const isWantOfMemory = (act: Act): boolean =>
 /** The rest shows what happens next to it. */
 const actShare = 0.8;
 
+/** Drawn apart, so that the rest of a seed's story does not depend on it. Only with sandboxd's id can a policy bring it about. */
+function crashAt(step: Step, actor: Actor, isolation: UserIsolation, chance: Chance): Act | null {
+  const isAble = actor === 'honest_fault' || (isolation === 'single-user' && step !== 'grader');
+  return isAble && chance.happens(crashShare) ? chance.pick(crashes) : null;
+}
+
+const crashShare = 0.15;
+
+const killed: Act = { kind: 'ends', cause: 'sandboxd_killed', signal: 'SIGKILL' };
+
 function policysAct(step: Step, isolation: UserIsolation, chance: Chance): Act {
   const isOneId = isolation === 'single-user';
   const isFiles = step === 'artifacts' || step === 'attachments';
@@ -100,7 +122,7 @@ function policysAct(step: Step, isolation: UserIsolation, chance: Chance): Act {
     ...(isFiles ? errnos.map((errno) => ({ kind: 'refuses', code: 'file_error', errno }) as const) : []),
     { kind: 'silent', forMs: chance.between(500, isOneId ? 90_000 : 3_000) },
     { kind: 'ends', cause: 'out_of_memory' },
-    ...(isOneId && step !== 'grader' ? [{ kind: 'ends', cause: 'sandboxd_killed' } as const] : []),
+    ...(isOneId && step !== 'grader' ? [killed] : []),
   ];
   return chance.pick(kinds);
 }

@@ -1,3 +1,4 @@
+import { commandsAsSandboxd } from '#src/failure/codes.ts';
 import type { Ending, GradeTurn, UserIsolation } from '#src/protocol/sandboxd/wire.ts';
 import { Chance } from '../engine/chance.ts';
 import { ownerKey } from '../invariants/owner-key.ts';
@@ -141,9 +142,12 @@ class ActedDaemon extends Daemon {
     this.#world.faults.note(this.#stage.actor, says, step === 'grader' ? 'anybody' : { part: rollout });
   }
 
-  #end(owner: string, step: Step, { cause }: Extract<Act, { kind: 'ends' }>): void {
-    if (cause === 'out_of_memory' && step !== 'grader') this.#world.truth.broken.add(owner);
-    this.#world.engine.end(this.sandbox, cause);
+  #end(owner: string, step: Step, { cause, signal }: Extract<Act, { kind: 'ends' }>): void {
+    const { isolation } = this.#stage;
+    if ((cause === 'out_of_memory' || signal === 'SIGKILL') && step !== 'grader')
+      this.#world.truth.broken.add(owner);
+    const ofSandboxd = isolation === 'two-user' ? {} : commandsAsSandboxd;
+    this.#world.engine.end(this.sandbox, cause, { signal: signal ?? null, ...ofSandboxd });
   }
 
   #fallSilent(forMs: number): void {

@@ -1,4 +1,5 @@
 import type { ControllerPorts } from '#services/controller/ports.ts';
+import type { Planted } from '../world.ts';
 
 /** A Redis that has forgotten is made the fleet's without what the sandboxes could have told. */
 export function writesNothingBack(ports: ControllerPorts): ControllerPorts {
@@ -17,6 +18,19 @@ export function blamesThePolicy(ports: ControllerPorts): ControllerPorts {
     lifecycle.lose(sandbox, boot, 'out_of_memory', evidence);
   return { ...ports, lifecycle: { ...lifecycle, lose } };
 }
+
+/** Whatever ended sandboxd, a command that has its id is said to have killed it. */
+export const blamesForCrashes: Planted = {
+  actor: 'honest_fault',
+  controller: ({ lifecycle, ...ports }) => {
+    const lose: typeof lifecycle.lose = (sandbox, boot, cause, evidence) =>
+      lifecycle.lose(sandbox, boot, cause === 'sandbox_exited' ? 'sandboxd_killed' : cause, {
+        ...evidence,
+        signal: 'SIGKILL',
+      });
+    return { ...ports, lifecycle: { ...lifecycle, lose } };
+  },
+};
 
 /** No controller looks for starts whose job was never added. */
 export function looksForNoStarts(ports: ControllerPorts): ControllerPorts {

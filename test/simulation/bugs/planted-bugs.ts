@@ -28,6 +28,7 @@ import { acceptsEverybody, forgetsItsJournal, keepsNoLatest, takesAllForSettled 
 import { believesRefusals, readsOn } from './judges.ts';
 import {
   addsWhatIsKept,
+  blamesForCrashes,
   blamesThePolicy,
   endsLaunchesTwice,
   looksForNoStarts,
@@ -223,6 +224,7 @@ const plantedBugsByName = {
   'a slow helper of a grader is the policy’s doing': blamesForSlowHelper,
   'a first want of memory is the policy’s doing': triesGradersOnce,
   'processes that cannot be killed are the policy’s doing': blamesForSurvivors,
+  'a crash of sandboxd is the policy’s doing': blamesForCrashes,
   'a sandbox with one id counts as one with two': asksNoIsolation,
   'what only a sandbox with one id says is not marked': {
     actor: 'adversary',
@@ -231,6 +233,10 @@ const plantedBugsByName = {
   'a discard that may be the policy’s is not marked': {
     actor: 'adversary',
     ...replacing('suspected = ask.suspected, evidence', 'evidence'),
+  },
+  'a sandbox that served nothing any more leaves no mark': {
+    actor: 'adversary',
+    ...replacing('local isUnended = unserved or', 'local isUnended ='),
   },
   'a set-up mark is taken after the policy has acted': replacing(
     "if setup and Setup.isOver(id) then return { kind = 'setup_over' } end",

@@ -1,5 +1,5 @@
 import { failsEverywhere, type LossCause } from '#src/failure/codes.ts';
-import { Failure } from '#src/failure/failure.ts';
+import { type Evidence, Failure } from '#src/failure/failure.ts';
 import { sandboxId, type SandboxId, type TemplateDigest } from '#src/model/ids.ts';
 import { type Owner, sandboxAddress } from '#src/model/rollout.ts';
 import type { CreateRequest, ProvidedSandbox, SandboxProvider } from '#src/ports/sandbox-provider.ts';
@@ -45,13 +45,13 @@ export class Engine {
   }
 
   /** A machine ends by something else than our wish. */
-  end(sandbox: string, cause: LossCause): void {
+  end(sandbox: string, cause: LossCause, evidence: Evidence = {}): void {
     const id = sandboxId(sandbox);
     this.#ended.add(id);
     if (!this.#machines.delete(id)) return;
     this.#world.story.tell(sandbox, `gone: ${cause}`);
     this.#world.sandboxes.remove(sandbox);
-    this.#watches.tell({ kind: 'gone', sandbox: id, cause, evidence: {} });
+    this.#watches.tell({ kind: 'gone', sandbox: id, cause, evidence });
   }
 
   /** Whoever watches hears nothing until then, and first what is true now. */

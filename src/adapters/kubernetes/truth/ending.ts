@@ -179,11 +179,15 @@ const apart: Users = 'two-user';
 
 /** Those by which containers end; others are told by number. */
 const signalNames: Readonly<Record<number, string>> = {
+  4: 'SIGILL',
+  5: 'SIGTRAP',
   6: 'SIGABRT',
   7: 'SIGBUS',
+  8: 'SIGFPE',
   9: 'SIGKILL',
   11: 'SIGSEGV',
   15: 'SIGTERM',
+  31: 'SIGSYS',
 };
 
 /** Evidence is kept with every rollout: a cluster's sentence is shown, its essays are not. */
