@@ -230,7 +230,7 @@ const plantedBugsByName = {
   },
   'a discard that may be the policy’s is not marked': {
     actor: 'adversary',
-    ...replacing('suspected = ask.suspected, evidence', 'evidence'),
+    ...replacing('suspected = ask.suspected or former, evidence', 'evidence'),
   },
   'a set-up mark is taken after the policy has acted': replacing(
     "if setup and Setup.isOver(id) then return { kind = 'setup_over' } end",
