@@ -322,9 +322,13 @@ test.concurrent.each(['KILL', 'TERM'])(
 test.concurrent('end the daemon as a crash would, where commands are root: a discard, as of a machine that fails, and marked', async ({
   expect: expectHere,
 }) => {
-  const call = (id: string, command: string) =>
-    corral.rft.call({ trace: crashed, call: id, command, environment: 'rooted' });
-  expect(await call('c1', quietly('sleep 1; kill -SEGV -1'))).toMatchObject({ status: 200 });
+  const asked = {
+    trace: crashed,
+    call: 'c1',
+    command: quietly('sleep 1; kill -SEGV -1'),
+    environment: 'rooted',
+  };
+  expect(await corral.rft.call(asked)).toMatchObject({ status: 200 });
   const verdict = { kind: 'discard', code: 'sandbox_lost', suspected: 'command' };
   await expectHere.poll(async () => (await viewOf(crashed))['verdict']).toMatchObject(verdict);
 });
