@@ -330,7 +330,7 @@ test.concurrent('end the daemon as a crash would, where commands are root: a dis
   };
   expect(await corral.rft.call(asked)).toMatchObject({ status: 200 });
   const verdict = { kind: 'discard', code: 'sandbox_lost', suspected: 'command' };
-  await expectHere.poll(async () => (await viewOf(crashed))['verdict']).toMatchObject(verdict);
+  await expectHere.poll(() => viewOf(crashed)).toMatchObject({ verdict });
 });
 
 test.concurrent.each(['NaN', 'Infinity', '1e999', 'splendid', '', '0x1p4', '1\\n1'])(
