@@ -52,7 +52,7 @@ export function elementsOf(tree: Fields): readonly Element[] {
   return elements;
 }
 
-/** A text that is the name or the value of what it stands in is not shown twice. */
+/** A text that repeats the name or the value of its parent is not shown. */
 function isShown({ role, name }: Element, above: readonly string[]): boolean {
   if (unseenRoles.has(role)) return false;
   if (role === 'StaticText') return name !== '' && !above.includes(name);

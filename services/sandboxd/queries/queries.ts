@@ -38,9 +38,8 @@ const exitAfterKillMs = 5_000;
  * part of its setup; where it ends, by a query that takes too long or because the policy has used up what the sandbox has,
  * the next query starts another, that remembers nothing of the one before.
  *
- * However it ends, the call that it worked on has an ordinary end that the model reads: whoever sends queries may have
- * caused it, so it is no failure of ours. A database that cannot be read any more is one, and so is an answerer whose own files
- * are gone: that no policy brings about.
+ * However it ends, the call that it worked on has an ordinary end that the model reads, because a query may have caused it. A database
+ * that can no longer be read, or an answerer whose own files are gone, is an infrastructure failure: no policy can cause these.
  */
 export class Queries {
   readonly #grounds: QueryGrounds;

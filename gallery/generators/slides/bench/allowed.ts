@@ -44,7 +44,7 @@ export const most = { bytes: 64 * 1024, slides: 12, words: 2_000, elements: 3_00
 export function refusedSource(html: string): readonly string[] {
   if (html.trim() === '') return ['no deck'];
   if (Buffer.byteLength(html) > most.bytes) return ['more than 64 KiB'];
-  // Characters that nobody sees, or that turn a text round.
+  // Characters that are invisible, or that reverse the direction of a text.
   if (/[\p{Cf}\p{Co}\p{Cs}]/u.test(html)) return ['invisible characters'];
   const names = [...html.matchAll(/<([a-z][^\s/>]*)/gi)].map(([, name = '']) => name.toLowerCase());
   const others = new Set(names.filter((name) => !elements.has(name)));

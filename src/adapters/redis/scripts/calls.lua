@@ -291,7 +291,7 @@ reading('time-left', function(ask)
 end)
 
 -- All recorded calls of a rollout, at most `callsMax`. `withTexts`: raw, what is kept of their texts, two of each call: its arguments and
--- its output, empty where nobody has told it, or it was forgotten.
+-- its output; empty if it was not stored, or was removed.
 reading('list-calls', function(ask)
   local id = ask.key
   local replies, said, texts = {}, {}, {}

@@ -141,8 +141,8 @@ local function keepWord(words, heard, who, word, keptMs, most)
   redis.call('PEXPIRE', heard, keptMs)
 end
 
--- A process says what it is and has in hand, or where the events of a log are told. Of more than `most`, which only a start that fails
--- again and again makes, those silent longest are forgotten.
+-- Stores what a process reports of itself, or where a log's events are served. Above `most`, which only a start that fails repeatedly
+-- reaches, the words of the longest silent are removed.
 script('keep-word', function(ask)
   if ask.log then keepWord(key.eventLogs, key.eventLogsHeard, ask.log, ask.word, ask.keptMs, ask.most) end
   if ask.process then keepWord(key.processes, key.processesHeard, ask.process, ask.word, ask.keptMs, ask.most) end
